@@ -285,15 +285,33 @@ pub unsafe fn send_eager<P: Promises>(
     }
 }
 
-/// Wakes the receiver of a message that went by [`Injected::SentWake`], and threads that wait for the VCI.
+/// Wakes the receiver of a message that went by [`Injected::SentWake`], and threads that wait for the VCI; 0, so that a call ends with it.
+#[inline(always)]
+pub fn wake<P: Promises>(comm: &Comm, dest: i32) -> i32 {
+    if P::GLOBAL {
+        wake_process(comm, dest)
+    } else {
+        wake_rank(comm, dest)
+    }
+}
+
+/// [`wake`] of a rank of the communicator.
 #[cold]
 #[inline(never)]
-pub extern "C" fn wake<P: Promises>(comm: &Comm, dest: i32) -> i32 {
+extern "C" fn wake_rank(comm: &Comm, dest: i32) -> i32 {
     if comm.vci().is_threaded() {
         comm.vci().wake_contenders();
     }
-    if let Some(rank) = local_rank::<P>(comm, dest) {
-        comm.vci().enter().links[comm.peer(rank)].ring_doorbell();
-    }
+    comm.vci().enter().links[comm.peer(Rank::new(dest as u32))].ring_doorbell();
     0
+}
+
+/// [`wake`] of a rank of MPI_COMM_WORLD.
+#[cold]
+#[inline(never)]
+extern "C" fn wake_process(comm: &Comm, dest: i32) -> i32 {
+    match comm.rank_of_world(dest) {
+        Some(rank) => wake_rank(comm, rank.to_mpi()),
+        None => 0,
+    }
 }
