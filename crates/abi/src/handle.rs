@@ -6,6 +6,8 @@
 //! their kind, so that a freed, foreign or invalid value never equals the one in its slot. The tables are zeroed static
 //! memory: pages of slots that were never used cost nothing.
 
+// account: caller
+
 use std::hint::cold_path;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
@@ -266,16 +268,20 @@ impl<T: Object> HandleTable<T> {
     pub(crate) fn get(&'static self, handle: usize) -> Option<&'static T> {
         let index = index_of(handle);
         // PAIRS: handle.published
+        // account: argument-checks
         if self.handles[index].load(Ordering::Acquire) != handle as u64 {
             cold_path();
             return None;
         }
+        // account: caller
         let object = self.objects[index].load(Ordering::Relaxed);
+        // account: argument-checks
         if object.is_null() {
             // Handle 0 matches the empty slot 0.
             cold_path();
             return None;
         }
+        // account: caller
         // SAFETY: a slot whose handle matches holds an object that lives until the handle is removed; using a handle
         // while another thread frees it is an error of the program.
         unsafe { object.as_ref() }

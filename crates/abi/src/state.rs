@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The state of the library: whether the engine runs, its process, and the end of the job.
 
+// account: thread-safety
+
 use std::sync::atomic::Ordering;
 
 use engine::comm::Process;

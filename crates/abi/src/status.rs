@@ -3,6 +3,8 @@
 //!
 //! `MPI_internal[0]` holds the cancelled flag, words 1 and 2 the packed bytes received, low half first.
 
+// account: request
+
 use engine::request::Status;
 use engine::{Error, ErrorClass};
 use mpi_abi_sys::constants::MPI_UNDEFINED;

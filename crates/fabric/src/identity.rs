@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Index types, which the compiler keeps apart: processes, their VCIs, and the links of a VCI.
 
+// account: caller
+
 use std::fmt;
 
 /// VCIs that a process may have.

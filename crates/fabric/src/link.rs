@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Links: the sending ends of a VCI's connections, one for each peer ([`crate::peers`]), made on first use.
 
+// account: fabric
+
 use std::io;
 use std::ops::{Index, IndexMut};
 use std::ptr::NonNull;

@@ -48,6 +48,7 @@ impl NodeHandle {
     ///
     /// # Panics
     /// When the job has no such process.
+    // account: caller
     #[inline(always)]
     pub fn board(&self, process: PeerIndex) -> &RankBoard {
         self.0.board(process)

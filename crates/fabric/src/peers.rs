@@ -4,6 +4,8 @@
 //! The link to the same VCI index has the number of the process, so that most communicators need no more than world ranks. Those with an
 //! index that is larger by `d`, modulo the number of indices, follow `d` times the number of processes later.
 
+// account: caller
+
 use crate::identity::{LinkIndex, MOST_VCIS, PeerIndex, VciIndex};
 
 /// The numbers of the links of one VCI.

@@ -120,9 +120,11 @@ impl Body {
             return self.expression.clone();
         }
         let checks = self.checks.iter();
-        let checks =
-            checks.map(|(condition, refusal)| format!("if {condition} {{ {refusal} }} else "));
-        checks.collect::<String>() + &format!("{{ {} }}", self.expression)
+        // A line of its own for each check, because lines have one annotation.
+        let checks = checks.map(|(condition, refusal)| {
+            format!("\n    if {condition} {{ {refusal} }} else // account: argument-checks")
+        });
+        checks.collect::<String>() + &format!("\n    {{ {} }}\n", self.expression)
     }
 }
 
@@ -144,7 +146,7 @@ impl EntryPoints {
 
     fn new(exports: &[(&str, &str)], safety: &str) -> Self {
         let mut text = String::from(
-            "macro_rules! entry {\n    ($name:ident($($argument:ident: $kind:ty),*) -> $result:ty = $body:expr;) => {\n        \
+            "// account: function-call\nmacro_rules! entry {\n    ($name:ident($($argument:ident: $kind:ty),*) -> $result:ty = $body:expr;) => {\n        \
              const _: () = {\n",
         );
         for (name, prefix) in exports {

@@ -91,7 +91,9 @@ fn guards_stand_before_each_null_check() {
     entries.add(&isend, &body);
     let text = entries.into_text();
     assert!(
-        text.contains("if CHECKED && request.is_null() { 1 } else { 0 }"),
+        text.contains(
+            "if CHECKED && request.is_null() { 1 } else // account: argument-checks\n    { 0 }\n"
+        ),
         "{text}"
     );
 }

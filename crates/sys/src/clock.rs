@@ -2,6 +2,8 @@
 //! A cheap clock.
 
 /// A clock that costs a few nanoseconds to read, in units of its own that are the same on all cores of a node.
+// account: caller
+
 #[inline]
 pub fn ticks() -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

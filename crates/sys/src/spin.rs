@@ -6,6 +6,8 @@
 ///
 /// Polls right after each other delay the arrival of the cache line, and the processor's own hint
 /// ([`spin_loop`](std::hint::spin_loop)) pauses for about as long as a short message takes.
+// account: caller
+
 #[inline(always)]
 pub fn cpu_relax() {
     #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Datatypes as arguments: the memory that a buffer, a count and a datatype describe (MPI-5.0, section 5.1).
 
+// account: datatype
+
 use core::ffi::c_void;
 use std::hint::cold_path;
 use std::sync::Arc;
@@ -103,7 +105,7 @@ pub(crate) fn define_fortran(lacked: impl Iterator<Item = u32>) {
 // TIER: short
 #[inline(always)]
 pub(crate) fn is_address(buf: *const c_void) -> bool {
-    !CHECKED || buf as usize > MPI_IN_PLACE
+    !CHECKED || buf as usize > MPI_IN_PLACE // account: argument-checks
 }
 
 /// Bytes of `count` elements of a predefined type without holes; `None` for anything that needs a closer look.
@@ -118,10 +120,12 @@ pub(crate) fn contiguous_bytes(
         cold_path();
         return None;
     }
+    // account: argument-checks
     if !is_address(buf) {
         cold_path();
         return None;
     }
+    // account: datatype
     let size = SIZES[datatype].load(Ordering::Relaxed);
     if size == 255 {
         cold_path();
@@ -143,10 +147,12 @@ impl Count for i32 {
             return Some((self as usize).wrapping_mul(size as usize));
         }
         // A product of 26 and 6 bits fits into 32.
+        // account: argument-checks
         if self as u32 >= 1 << 26 {
             cold_path();
             return None;
         }
+        // account: datatype
         Some((self as u32 * size) as usize)
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hands the engine's errors to the program's error handlers (MPI-5.0, chapter 9).
 
+// account: function-call
+
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io::Write as _;

@@ -5,6 +5,8 @@
 //! [`send`] and [`receive`] are messages, [`window`] one-sided operations, [`predefined`] the communicators with constant handles, and
 //! [`query`] tells programs what the library has. Each name is exported with the prefixes `MPIX_` and `PMPIX_`, as [`extension`] makes it.
 
+// account: function-call
+
 mod calls;
 mod predefined;
 pub(crate) mod query;

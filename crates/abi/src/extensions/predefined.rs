@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Communicators with constant handles, `MPIX_COMM_1` to `MPIX_COMM_16`.
 
+// account: communicator
+
 use std::sync::atomic::Ordering;
 
 use engine::comm::{Comm, Predefined};
@@ -17,9 +19,11 @@ use crate::handle::{COMMS, PLACES, place_number};
 // TIER: short
 #[inline(always)]
 pub(super) fn place_of(comm: MPI_Comm) -> Option<&'static Predefined> {
+    // account: argument-checks
     if CHECKED && place_number(comm).is_none() {
         return None;
     }
+    // account: communicator
     Some(Predefined::at(comm % PLACES))
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Receives that promise more than MPI demands.
 
+// account: function-call
+
 use core::ffi::c_void;
 use std::hint::cold_path;
 
@@ -30,9 +32,11 @@ macro_rules! receives {
                     buf: *mut c_void, count: i32, datatype: MPI_Datatype, source: i32, tag: i32, comm: MPI_Comm,
                     request: *mut MPI_Request
                 ) {
+                    // account: argument-checks
                     if is_missing(request) {
                         return refuse_request($call::NAME, comm);
                     }
+                    // account: function-call
                     // SAFETY: passed on.
                     unsafe { start::<$call, _, i32>(buf, count, datatype, source, tag, comm, ByRequest(request)) }
                 }
@@ -67,9 +71,11 @@ extension! {
     MPIX_Irecv_nomatch PMPIX_Irecv_nomatch (
         buf: *mut c_void, count: i32, datatype: MPI_Datatype, comm: MPI_Comm, request: *mut MPI_Request
     ) {
+        // account: argument-checks
         if is_missing(request) {
             return refuse_request(IrecvNomatch::NAME, comm);
         }
+        // account: function-call
         // SAFETY: passed on.
         unsafe { start::<IrecvNomatch, _, i32>(buf, count, datatype, 0, 0, comm, ByRequest(request)) }
     }
@@ -96,12 +102,15 @@ unsafe fn receive_predefined<K: Call>(
 ) -> i32 {
     // SAFETY: the program keeps the buffer until the operation is complete (crate head).
     unsafe {
+        // account: datatype
         let Some(bytes) = contiguous_bytes(buf, count, datatype) else {
             return any_predefined::<K>(buf, count, datatype, comm);
         };
+        // account: communicator
         let Some(object) = place_of(comm).and_then(|place| place.comm()) else {
             return any_predefined::<K>(buf, count, datatype, comm);
         };
+        // account: function-call
         match p2p::post::<K>(object, buf.cast(), bytes, 0, 0) {
             Posted::Posted(_) => 0,
             Posted::Unreached => {

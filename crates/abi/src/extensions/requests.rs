@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Requests of the calls that have them, and the call that completes operations without.
 
+// account: function-call
+
 use engine::completion;
 use engine::p2p::CHECKED;
 use engine::{Error, ErrorClass};
@@ -13,7 +15,7 @@ use crate::handle::COMMS;
 /// Whether the result of a call is missing.
 #[inline(always)]
 pub(super) fn is_missing(request: *mut MPI_Request) -> bool {
-    CHECKED && request.is_null()
+    CHECKED && request.is_null() // account: argument-checks
 }
 
 /// The error of a call whose request has no place.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sends that promise more than MPI demands.
 
+// account: function-call
+
 use core::ffi::c_void;
 use std::hint::cold_path;
 
@@ -36,9 +38,11 @@ macro_rules! sends {
                     buf: *const c_void, count: i32, datatype: MPI_Datatype, dest: i32, tag: i32, comm: MPI_Comm,
                     request: *mut MPI_Request
                 ) {
+                    // account: argument-checks
                     if is_missing(request) {
                         return refuse_request($call::NAME, comm);
                     }
+                    // account: function-call
                     // SAFETY: passed on.
                     unsafe { start::<$call, _, i32>(buf, count, datatype, dest, tag, comm, ByRequest(request)) }
                 }
@@ -83,9 +87,11 @@ extension! {
     MPIX_Isend_nomatch PMPIX_Isend_nomatch (
         buf: *const c_void, count: i32, datatype: MPI_Datatype, dest: i32, comm: MPI_Comm, request: *mut MPI_Request
     ) {
+        // account: argument-checks
         if is_missing(request) {
             return refuse_request(IsendNomatch::NAME, comm);
         }
+        // account: function-call
         // SAFETY: passed on.
         unsafe { start::<IsendNomatch, _, i32>(buf, count, datatype, dest, 0, comm, ByRequest(request)) }
     }
@@ -114,10 +120,12 @@ unsafe fn send_predefined<K: Call, E: End>(
 ) -> i32 {
     // SAFETY: the buffer is readable (crate head).
     unsafe {
+        // account: communicator
         let (Some(place), Some(bytes)) = (place_of(comm), contiguous_bytes(buf, count, datatype))
         else {
             return any_predefined::<K, E>(buf, count, datatype, dest, comm, end);
         };
+        // account: function-call
         match p2p::inject_predefined(place, buf.cast(), bytes, dest) {
             Injected::Sent => end.tell(RequestId::SENT),
             Injected::SentWake => {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One-sided operations that promise more than MPI demands, or name their target by its address.
 
+// account: function-call
+
 use core::ffi::c_void;
 
 use engine::rma;

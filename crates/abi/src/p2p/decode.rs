@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The arguments of a message, decoded.
 
+// account: function-call
+
 use core::ffi::c_void;
 use std::sync::atomic::Ordering;
 
@@ -23,8 +25,8 @@ pub(crate) fn decode(
     datatype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Result<(&'static Comm, Memory<'static>)> {
-    let comm = COMMS.find(comm, "comm")?;
-    Ok((comm, memory(buf, count.into(), datatype)?))
+    let comm = COMMS.find(comm, "comm")?; // account: communicator
+    Ok((comm, memory(buf, count.into(), datatype)?)) // account: datatype
 }
 
 /// As [`decode`], of a buffer that is received into.
@@ -35,8 +37,8 @@ pub(crate) fn decode_target(
     datatype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Result<(&'static Comm, Memory<'static>)> {
-    let comm = COMMS.find(comm, "comm")?;
-    Ok((comm, target_memory(buf, count.into(), datatype)?))
+    let comm = COMMS.find(comm, "comm")?; // account: communicator
+    Ok((comm, target_memory(buf, count.into(), datatype)?)) // account: datatype
 }
 
 /// Rank and tag in one register: with them the calls that leave the fast path are jumps.
@@ -68,8 +70,8 @@ pub(crate) fn decode_contiguous(
     datatype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Option<(usize, &'static Comm)> {
-    let bytes = arguments::contiguous_bytes(buf, count, datatype)?;
-    Some((bytes, COMMS.get_trusted(comm)?))
+    let bytes = arguments::contiguous_bytes(buf, count, datatype)?; // account: datatype
+    Some((bytes, COMMS.get_trusted(comm)?)) // account: communicator
 }
 
 /// The handle of a communicator.

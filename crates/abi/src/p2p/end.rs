@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How the program learns that a send or a receive is complete.
 
+// account: request
+
 use engine::Result;
 use engine::comm::Comm;
 use engine::completion;

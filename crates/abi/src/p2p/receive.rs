@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Receives (MPI-5.0, sections 3.2 and 3.7): their stages, one below the other.
 
+// account: function-call
+
 use core::ffi::c_void;
 use std::hint::cold_path;
 

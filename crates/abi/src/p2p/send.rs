@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sends (MPI-5.0, sections 3.2, 3.4 and 3.7): the stages of the standard send, one below the other, and the other modes.
 
+// account: function-call
+
 use core::ffi::c_void;
 use std::hint::cold_path;
 

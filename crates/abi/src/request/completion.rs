@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Completing requests (MPI-5.0, section 3.7). An MPI_Request is the engine's request id.
 
+// account: request
+
 use std::sync::atomic::Ordering;
 
 use engine::completion;

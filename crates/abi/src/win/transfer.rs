@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Put and get (MPI-5.0, sections 12.3.1 and 12.3.2).
 
+// account: function-call
+
 use core::ffi::c_void;
 use std::hint::cold_path;
 
@@ -111,13 +113,14 @@ pub(super) fn locate<K: Call, C: Count>(
     (rank, disp): (i32, MPI_Aint),
     win: MPI_Win,
 ) -> Option<(&'static Window, &'static rma::Target, usize, *mut u8)> {
-    let window = WINS.get_trusted(win)?;
+    let window = WINS.get_trusted(win)?; // account: communicator
+    // account: rank-translation
     let target = if K::GLOBAL {
         rma::open_target_of_world(window, rank)?
     } else {
         rma::open_target(window, rank)?
     };
-    let bytes = contiguous_bytes(origin, count, datatype)?;
+    let bytes = contiguous_bytes(origin, count, datatype)?; // account: datatype
     let end = if K::AT_ADDRESS {
         target.end_at(bytes, disp as u64)?
     } else {
@@ -136,6 +139,7 @@ fn locate_alike<K: Call, C: Count>(
     place: (i32, MPI_Aint),
     win: MPI_Win,
 ) -> Option<(usize, *mut u8)> {
+    // account: datatype
     if origin_datatype != target_datatype {
         cold_path();
         return None;
@@ -144,6 +148,7 @@ fn locate_alike<K: Call, C: Count>(
         cold_path();
         return None;
     }
+    // account: function-call
     let origin_elements = (origin_count, origin_datatype);
     let (_, _, bytes, end) = locate::<K, C>(origin, origin_elements, place, win)?;
     Some((bytes, end))
@@ -341,6 +346,7 @@ pub(crate) unsafe fn MPI_Get<C: Count>(
 pub(crate) unsafe fn put_to(from: *const u8, end: *mut u8, bytes: usize) -> i32 {
     // SAFETY: the caller's promise.
     unsafe {
+        // account: fabric
         match bytes {
             8 => copy_word::<u64>(from, end.sub(8)),
             4 => copy_word::<u32>(from, end.sub(4)),
@@ -358,6 +364,7 @@ pub(crate) unsafe fn put_to(from: *const u8, end: *mut u8, bytes: usize) -> i32 
 pub(crate) unsafe fn get_from(end: *const u8, to: *mut u8, bytes: usize) -> i32 {
     // SAFETY: the caller's promise.
     unsafe {
+        // account: fabric
         match bytes {
             8 => copy_word::<u64>(end.sub(8), to),
             4 => copy_word::<u32>(end.sub(4), to),
@@ -390,6 +397,7 @@ unsafe extern "C" fn get_bytes(end: *const u8, to: *mut u8, bytes: usize) -> i32
 ///
 /// # Safety
 /// `from` is readable and `to` writable for `bytes` bytes.
+// account: fabric
 #[inline(always)]
 unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) -> i32 {
     // SAFETY: the caller's promise; both words lie inside the bytes.
@@ -412,6 +420,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) -> i32 {
 ///
 /// # Safety
 /// As for [`copy`]; there are between one and two words.
+// account: fabric
 #[inline(always)]
 unsafe fn copy_ends<W: Copy>(from: *const u8, to: *mut u8, bytes: usize) -> i32 {
     let last = bytes - size_of::<W>();
@@ -427,6 +436,7 @@ unsafe fn copy_ends<W: Copy>(from: *const u8, to: *mut u8, bytes: usize) -> i32 
 
 /// # Safety
 /// `from` is readable and `to` writable for a word.
+// account: fabric
 #[inline(always)]
 unsafe fn copy_word<W: Copy>(from: *const u8, to: *mut u8) -> i32 {
     // SAFETY: the caller's promise.

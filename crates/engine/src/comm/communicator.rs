@@ -226,11 +226,13 @@ impl Comm {
     }
 
     /// Whether the members are endpoints.
+    // account: rank-translation
     pub const fn has_endpoints(&self) -> bool {
         self.member >= self.process.size()
     }
 
     /// Whether members can be named by their ranks in MPI_COMM_WORLD: not in two groups, and not endpoints.
+    // account: rank-translation
     pub(crate) fn has_world_ranks(&self) -> bool {
         self.remote_group.is_none() && !self.has_endpoints()
     }
@@ -324,6 +326,7 @@ impl Comm {
     }
 
     /// The match word of point-to-point messages without their tag.
+    // account: match-bits
     // TIER: short
     #[inline(always)]
     pub(crate) fn match_base(&self) -> u64 {
@@ -337,6 +340,7 @@ impl Comm {
     }
 
     /// The VCI of all operations on this communicator.
+    // account: communicator
     // TIER: short
     #[inline(always)]
     pub fn vci(&self) -> &'static Vci {
@@ -345,6 +349,7 @@ impl Comm {
     }
 
     /// The route to peers of a linear rank map.
+    // account: caller
     // TIER: short
     #[inline(always)]
     pub(crate) fn route(&self) -> &Route {
@@ -418,6 +423,7 @@ impl Comm {
     }
 
     /// The peer with a rank, which is below the number of peers.
+    // account: caller
     // TIER: short
     #[inline(always)]
     pub(crate) fn peer(&self, rank: Rank) -> LinkIndex {
@@ -434,6 +440,7 @@ impl Comm {
     ///
     /// # Safety
     /// The caller holds the guard of this communicator's VCI.
+    // account: request
     #[inline(always)]
     pub(crate) unsafe fn hold_operation(&self) -> &Owner {
         // SAFETY: the caller's promise.

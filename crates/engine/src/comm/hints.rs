@@ -3,6 +3,8 @@
 //! error; wildcards leave the fast path anyway, so checking them costs nothing. Messages shorter than their buffers do not, so that
 //! check is a setting (`RANKPOINT_CHECK=hints`).
 
+// account: argument-checks
+
 use sys::sync::{AtomicU32, Ordering};
 
 use super::Comm;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What one thread at a time may use of a communicator, where that is checked ([`crate::overlap`]).
 
+// account: argument-checks
+
 use super::Comm;
 use crate::errors::Result;
 use crate::overlap::{Entered, Overlaps, Subject};

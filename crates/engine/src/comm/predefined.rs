@@ -3,6 +3,8 @@
 //! by duplicating a communicator. A call that names the place by a constant finds all that a message needs at a constant address.
 #![expect(unsafe_code, reason = "the table leads to communicators")]
 
+// account: communicator
+
 use std::ptr::NonNull;
 
 use sys::sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -57,6 +59,7 @@ impl Predefined {
     }
 
     /// World ranks that are reached without a lock.
+    // account: proc-null
     // TIER: short
     #[inline(always)]
     pub(crate) fn ranks(&self) -> u32 {
@@ -64,6 +67,7 @@ impl Predefined {
     }
 
     /// The match word of messages without a tag.
+    // account: match-bits
     // TIER: short
     #[inline(always)]
     pub(crate) fn word(&self) -> u64 {
@@ -74,6 +78,7 @@ impl Predefined {
     ///
     /// # Safety
     /// `world_rank` is below [`Self::ranks`].
+    // account: rank-translation
     // TIER: short
     #[inline(always)]
     pub(crate) unsafe fn link(&self, world_rank: u32) -> NonNull<Link> {

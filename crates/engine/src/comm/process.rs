@@ -230,6 +230,7 @@ impl Process {
     }
 
     /// Number of processes of the job.
+    // account: caller
     pub const fn size(&self) -> u32 {
         self.size
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How the fast paths reach a peer.
 
+// account: rank-translation
+
 use std::ptr::NonNull;
 
 use crate::identity::{LinkIndex, Rank};

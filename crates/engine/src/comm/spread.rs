@@ -6,6 +6,8 @@
 //! used there is a [`Comm`] with the same context, its *lane*, which takes the call: all paths of messages are those of a communicator
 //! with one VCI. Collectives use the communicator itself.
 
+// account: rank-translation
+
 use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
 

@@ -2,6 +2,8 @@
 //! Completing all operations of a communicator that have no request (`MPIX_Comm_waitall`).
 #![expect(unsafe_code, reason = "the counts are guarded by the VCI's lock")]
 
+// account: request
+
 use crate::comm::Comm;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::request::Failures;

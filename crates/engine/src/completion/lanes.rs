@@ -4,6 +4,8 @@
 //! A thread that waits for such a request waits for one lane after the other, on the VCI of each, so that it depends on no rounds over
 //! all VCIs.
 
+// account: request
+
 use std::sync::Arc;
 
 use crate::errors::Result;

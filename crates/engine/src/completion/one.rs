@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Completing one request, and what all forms of completion share.
 
+// account: request
+
 use fabric::board::kind as record_kind;
 
 use super::lanes::{Awaited, free_lanes, lanes_of, poll_lanes};

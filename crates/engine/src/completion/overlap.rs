@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Requests that one thread at a time completes or starts, where that is checked ([`crate::overlap`]).
 
+// account: request
+
 use super::in_array;
 use crate::comm::Comm;
 use crate::errors::Result;

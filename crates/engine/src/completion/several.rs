@@ -4,6 +4,8 @@
 //! Most arrays are of one VCI. Of those that are not, a wait for all takes the VCIs in the order of the array; other calls stay on the first
 //! VCI and inspect into the others by [`Vci::try_enter`], which no two threads can wait for each other in.
 
+// account: request
+
 use std::sync::Arc;
 
 use super::lanes::{Awaited, advance_lanes, lanes_of, poll_lanes};

@@ -7,6 +7,8 @@
 //!
 //! A message's [`SentSignature`] travels right before it: hash, number of basic elements, and the sender's name of the type.
 
+// account: datatype
+
 use std::fmt;
 use std::sync::Arc;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ranks, tags and memory as arguments of sends and receives.
 
+// account: argument-checks
+
 use crate::comm::Comm;
 use crate::datatype::{Memory, Types};
 use crate::device::Staged;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Persistent requests (MPI-5.0, section 3.9): an operation described once and started many times.
 
+// account: request
+
 use std::ptr::NonNull;
 
 use fabric::board::kind as record_kind;

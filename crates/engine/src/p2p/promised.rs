@@ -56,6 +56,7 @@ impl Promised {
 }
 
 /// The rank of the communicator that the call names; `None` if there is none.
+// account: rank-translation
 #[inline(always)]
 pub(super) fn local_rank<P: Promises>(comm: &Comm, rank: i32) -> Option<Rank> {
     if P::GLOBAL {
@@ -73,6 +74,7 @@ pub(super) fn local_rank<P: Promises>(comm: &Comm, rank: i32) -> Option<Rank> {
 ///
 /// # Safety
 /// As for [`isend`].
+// account: request
 pub unsafe fn isend_promised<P: Promises>(
     comm: &Comm,
     memory: Memory<'_>,
@@ -91,6 +93,7 @@ pub unsafe fn isend_promised<P: Promises>(
 
 /// # Safety
 /// As for [`isend`].
+// account: request
 #[inline(never)]
 unsafe fn isend_any(
     comm: &Comm,
@@ -127,6 +130,7 @@ unsafe fn isend_any(
 ///
 /// # Safety
 /// As for [`irecv`].
+// account: request
 pub unsafe fn irecv_promised<P: Promises>(
     comm: &Comm,
     memory: Memory<'_>,
@@ -145,6 +149,7 @@ pub unsafe fn irecv_promised<P: Promises>(
 
 /// # Safety
 /// As for [`irecv`].
+// account: request
 #[inline(never)]
 unsafe fn irecv_any(
     comm: &Comm,
@@ -189,6 +194,7 @@ pub fn check_received(comm: &Comm) -> Result<()> {
 }
 
 /// Gives up the request of an operation, if that is promised.
+// account: request
 #[inline(always)]
 fn end_in_bulk<P: Promises>(comm: &Comm, id: RequestId) -> RequestId {
     if !P::NO_REQUEST {
@@ -203,6 +209,7 @@ fn end_in_bulk<P: Promises>(comm: &Comm, id: RequestId) -> RequestId {
 
 impl Comm {
     /// The rank here of a process, by its rank in MPI_COMM_WORLD; `None` if it is no member, or members have no such ranks.
+    // account: rank-translation
     #[inline]
     pub(crate) fn rank_of_world(&self, world_rank: i32) -> Option<Rank> {
         if world_rank as u32 >= self.process.size() || !self.has_world_ranks() {
@@ -229,6 +236,7 @@ impl Comm {
     }
 
     /// The rank that a call names, or MPI_PROC_NULL; its range is checked by the next stage.
+    // account: rank-translation
     #[cold]
     fn named_rank(&self, argument: &'static str, rank: i32, promised: Promised) -> Result<i32> {
         let refuse = |class, argument, value: String, expected: String| {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Starting a receive: every case, with and without wildcards.
 
+// account: request
+
 use fabric::board::{ANY_TAG, kind as record_kind};
 
 use super::arguments::{

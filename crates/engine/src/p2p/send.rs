@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Starting a send: every mode, every kind of memory.
 
+// account: request
+
 use fabric::board::kind as record_kind;
 use fabric::ring::INJECT_BYTES;
 use layout::SharedLayout;

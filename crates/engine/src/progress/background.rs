@@ -11,6 +11,8 @@
 //! the waker. None of them guards data: the VCI's lock does, and a lost wake-up costs one nap. A nap doubles each
 //! time the program was seen waiting, so that a program that always waits is disturbed 500 times a second at most.
 
+// account: progress
+
 use std::thread::JoinHandle;
 use std::time::Duration;
 

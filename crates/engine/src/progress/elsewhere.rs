@@ -7,6 +7,8 @@
 //! to wait since it last asked, because covering them would have it woken for messages of that thread; while there is one,
 //! it sleeps for [`SHORT_SLEEP`] at most.
 
+// account: progress
+
 use std::time::Duration;
 
 use fabric::doorbell::Sleeper;

@@ -9,6 +9,8 @@
 //!
 //! The words guard nothing. `waiting` is counted by long waits, `outnumbered` only ever becomes 1.
 
+// account: progress
+
 use sys::sync::{AtomicU32, Ordering};
 
 /// See the module.

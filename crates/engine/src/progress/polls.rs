@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How often a rank polls a location before it does something else.
 
+// account: progress
+
 use super::Vci;
 
 /// See [`Vci::short_polls`]: several times as long as a cache line takes from one core to another.

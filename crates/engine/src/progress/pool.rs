@@ -4,6 +4,8 @@
 //! The first one exists from the start; the others are made when a communicator first needs them. How many there may be is told on
 //! the rank's board before it communicates, so that the members of a new communicator agree on its VCI without asking.
 
+// account: progress
+
 use std::sync::{Arc, OnceLock};
 
 use fabric::node::NodeHandle;

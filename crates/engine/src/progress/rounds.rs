@@ -3,6 +3,8 @@
 //!
 //! Progress never blocks, never calls user code, and never calls itself: handlers start sends, which at most queue.
 
+// account: progress
+
 use std::io;
 
 use fabric::counters::Counter;

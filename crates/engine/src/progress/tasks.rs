@@ -5,6 +5,8 @@
 //! is boxed into the VCI's list (`task::spawn`) and completes a request. Futures wait for requests ([`Completion`]) or for
 //! words of shared memory, so a poll after each round of progress is all the waking they need.
 
+// account: progress
+
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::future::Future;

@@ -5,6 +5,8 @@
 //! into MPI (user functions, tasks) runs while a guard exists. A thread that holds the guard of one VCI enters another one only by
 //! [`Vci::try_enter`], so that no two threads wait for each other.
 
+// account: thread-safety
+
 use std::cell::UnsafeCell;
 use std::hint::cold_path;
 use std::marker::PhantomData;

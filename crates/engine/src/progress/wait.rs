@@ -4,6 +4,8 @@
 //! Each stage is shorter where the ranks of the node outnumber its cores, because a spinning rank then keeps another one from
 //! running. The first stage writes nothing; a wait that turns out to be long is written to the board, for the launcher.
 
+// account: progress
+
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 

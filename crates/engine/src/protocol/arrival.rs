@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Handles arrived cells, by their kinds.
 
+// account: fabric
+
 use fabric::ring::Arrival;
 
 use super::signature::{TYPED, arrived_signature, check_types};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Copies between the memory of operations and chunks of messages, some of them measured ([`crate::vci::copy_mode`]).
 
+// account: fabric
+
 use std::ptr::NonNull;
 
 use fabric::ring::hand_over;

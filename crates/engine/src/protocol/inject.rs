@@ -2,6 +2,8 @@
 //! The writer of injected messages: header and data in one cell.
 #![expect(unsafe_code, reason = "data are addresses that programs gave")]
 
+// account: fabric
+
 use super::cell;
 use crate::vci::link::Link;
 

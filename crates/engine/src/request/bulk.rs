@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Messages that complete in bulk: they have no request, and their communicator counts them.
 
+// account: request
+
 use super::slab::{RequestEntry, flag};
 
 /// Added to the record's `extra` of such a message.

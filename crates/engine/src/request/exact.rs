@@ -2,6 +2,8 @@
 //! Receives whose messages must fill their buffers, as the program has promised for all of a communicator
 //! (`mpi_assert_exact_length`), where that is checked.
 
+// account: request
+
 use super::bulk::IN_BULK;
 use super::slab::{RequestEntry, Role};
 

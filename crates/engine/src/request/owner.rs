@@ -2,6 +2,8 @@
 //! The part of a communicator that its requests need: the map between ranks and processes, and the number of pending requests.
 #![expect(unsafe_code, reason = "the count is guarded by the VCI's lock")]
 
+// account: request
+
 use std::cell::UnsafeCell;
 use std::sync::{Arc, OnceLock};
 

@@ -10,7 +10,7 @@
 //! A [`RequestId`] is an index and a generation: a stale or invented one is recognised by two compares. The index contains the VCI:
 //! each VCI has a slab of its own. Indices start at 4096 because the C ABI reserves the handle values below (MPI-5.0, chapter 20); a
 //! request handle in C *is* a `RequestId`.
-
+// account: request
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 

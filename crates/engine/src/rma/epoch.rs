@@ -102,6 +102,7 @@ pub(super) struct Epochs {
 }
 
 impl Epochs {
+    // account: argument-checks
     #[inline(always)]
     pub(super) fn open_to_all(&self) -> u8 {
         self.open.load(Ordering::Relaxed)

@@ -15,6 +15,7 @@ use crate::datatype::Datatype;
 use crate::op::{AtomicReduction, Operator};
 
 /// The target with a rank, if this process may access it now.
+// account: rank-translation
 // TIER: short
 #[inline(always)]
 pub fn open_target(window: &Window, rank: i32) -> Option<&Target> {
@@ -22,14 +23,17 @@ pub fn open_target(window: &Window, rank: i32) -> Option<&Target> {
         cold_path();
         return None;
     };
+    // account: argument-checks
     if target.access.load(Ordering::Relaxed) | window.epochs.open_to_all() == 0 {
         cold_path();
         return None;
     }
+    // account: rank-translation
     Some(target)
 }
 
 /// [`open_target`] of a process by its rank in MPI_COMM_WORLD, in a window whose members are ranked as there.
+// account: rank-translation
 // TIER: short
 #[inline(always)]
 pub fn open_target_of_world(window: &Window, world_rank: i32) -> Option<&Target> {
@@ -42,6 +46,7 @@ pub fn open_target_of_world(window: &Window, world_rank: i32) -> Option<&Target>
 
 impl Target {
     /// The address behind `bytes` bytes at an address in the target's process, if they lie in memory that this process maps.
+    // account: rank-translation
     // TIER: short
     #[inline(always)]
     pub fn end_at(&self, bytes: usize, address: u64) -> Option<*mut u8> {
@@ -50,15 +55,18 @@ impl Target {
             cold_path();
             return None;
         };
+        // account: argument-checks
         if end > self.direct_bytes {
             cold_path();
             return None;
         }
+        // account: rank-translation
         Some(self.base.wrapping_add(end as usize))
     }
 
     /// The address behind `bytes` bytes at a displacement, if they lie in memory that this process maps. The end, because the sum
     /// that is compared is the one that is used.
+    // account: rank-translation
     // TIER: short
     #[inline(always)]
     pub fn end_of(&self, bytes: usize, disp: i64) -> Option<*mut u8> {
@@ -71,10 +79,12 @@ impl Target {
             cold_path();
             return None;
         };
+        // account: argument-checks
         if end > self.direct_bytes {
             cold_path();
             return None;
         }
+        // account: rank-translation
         Some(self.base.wrapping_add(end as usize))
     }
 }

@@ -2,6 +2,8 @@
 //! Messages that have no request: their communicator counts them, and one call waits for all (`_noreq` calls).
 #![expect(unsafe_code, reason = "the counts are guarded by the VCI's lock")]
 
+// account: request
+
 use super::VciState;
 use super::finish::finish_at;
 use crate::request::{RequestId, RequestIndex};

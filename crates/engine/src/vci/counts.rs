@@ -34,12 +34,14 @@ impl Default for Counts {
 
 impl VciState {
     /// Counts one of something.
+    // account: caller
     #[inline(always)]
     pub(crate) const fn count(&mut self, counter: Counter) {
         self.count_many(counter, 1);
     }
 
     /// Counts `amount` of something.
+    // account: caller
     #[inline(always)]
     pub(crate) const fn count_many(&mut self, counter: Counter, amount: u64) {
         let slot = &mut self.counts.counted[counter as usize];

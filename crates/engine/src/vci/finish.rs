@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How far an operation is, and ending one: its status is taken and its entry freed.
 
+// account: request
+
 use fabric::board::kind as record_kind;
 
 use super::VciState;

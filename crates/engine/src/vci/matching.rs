@@ -10,6 +10,8 @@
 //! A message without a tag (`_nomatch` calls) is filed under its context alone, as a receive of such messages is. Such a key names any peer
 //! and is no wildcard: chains are in order of insertion, so its first entry is the oldest.
 
+// account: match-bits
+
 use fabric::board::{ANY_TAG, IN_ORDER, PARTITIONED, kind as record_kind};
 use fabric::node::NodeHandle;
 use protocols::{PostedReceive, ReceiveId};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The state of a VCI: all that a send or a receive touches.
 
+// account: request
+
 use std::ptr::NonNull;
 
 use fabric::node::NodeHandle;
@@ -332,6 +334,7 @@ impl Node {
     }
 
     /// The job's clock in milliseconds, low half: what operations are stamped with.
+    // account: request
     #[inline(always)]
     pub(crate) fn now_ms(&self) -> u32 {
         // SAFETY: points into the segment's header, which `segment` keeps mapped.

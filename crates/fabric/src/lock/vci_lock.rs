@@ -9,6 +9,8 @@
 //! An owner that polls for long keeps the lock while nobody else wants it: `contenders` counts the threads that do. The count
 //! guards nothing; a stale value delays a contender by one poll.
 
+// account: thread-safety
+
 use std::time::Duration;
 
 use sys::futex;

@@ -14,6 +14,8 @@
 //! come to the receiver again. A side that gets a block which it owns already ignores the block: the
 //! peer broke the protocol.
 
+// account: fabric
+
 use std::ptr::NonNull;
 
 /// Blocks in the pool of one ring. Those that a peer does not keep ([`KEPT`]) are how far a sender

@@ -2,6 +2,8 @@
 //! Copies between a cell and memory, without a call or a loop.
 #![expect(unsafe_code, reason = "data are addresses that programs gave")]
 
+// account: fabric
+
 use std::ptr::NonNull;
 
 use super::{INJECT_WORDS, PAYLOAD_LINE};

@@ -9,6 +9,8 @@
 //! so a network may read it without a copy. The target refuses cells beyond the receiver's room: what arrives is untrusted.
 #![expect(unsafe_code, reason = "a ring is memory that both ends share")]
 
+// account: fabric
+
 use std::ptr::NonNull;
 use std::sync::Arc;
 

@@ -7,6 +7,8 @@
 //! of the same memory can exist, and each end keeps the memory alive.
 #![expect(unsafe_code, reason = "a ring is memory that two threads share")]
 
+// account: fabric
+
 use std::ptr::NonNull;
 use std::sync::Arc;
 

@@ -2,6 +2,8 @@
 //! The receiving side: arrived cells, and the return of credits.
 #![expect(unsafe_code, reason = "a ring is memory that two ranks share")]
 
+// account: fabric
+
 use std::sync::Arc;
 
 use sys::sync::Ordering;

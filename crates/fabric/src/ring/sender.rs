@@ -2,6 +2,8 @@
 //! The sending side: credits, and cells.
 #![expect(unsafe_code, reason = "a ring is memory that two ranks share")]
 
+// account: fabric
+
 use std::sync::Arc;
 
 use sys::sync::Ordering;

@@ -2,6 +2,8 @@
 //! Where the parts of a ring lie, and their layout.
 #![expect(unsafe_code, reason = "a ring is memory of the node segment")]
 
+// account: fabric
+
 use std::ptr::NonNull;
 
 use super::blocks::{BLOCKS, Block};

@@ -2,6 +2,8 @@
 //! The transport of a VCI: one of all kinds.
 #![expect(unsafe_code, reason = "puts read the memory of programs")]
 
+// account: fabric
+
 use std::io;
 use std::ptr::NonNull;
 

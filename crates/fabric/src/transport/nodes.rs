@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The transport of a job of several nodes: rings in the node segment to ranks of this node, a network to the others.
 
+// account: fabric
+
 use std::io;
 use std::sync::Arc;
 

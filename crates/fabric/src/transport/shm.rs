@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The transport between ranks of one node: rings in the node segment, found through each rank's list of rings.
 
+// account: fabric
+
 use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;

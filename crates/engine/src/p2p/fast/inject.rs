@@ -42,14 +42,17 @@ pub unsafe fn inject<P: Promises>(
     tag: i32,
 ) -> Injected {
     // One branch each: merged into one they would cost more instructions.
+    // account: fabric
     if bytes > INJECT_BYTES {
         cold_path();
         return Injected::Refused;
     }
+    // account: argument-checks
     if CHECKED && !P::NO_MATCH && tag < 0 {
         cold_path();
         return Injected::Refused;
     }
+    // account: proc-null
     let reached = if P::GLOBAL {
         comm.route().unlocked_world
     } else {
@@ -60,6 +63,7 @@ pub unsafe fn inject<P: Promises>(
         cold_path();
         return Injected::Unreached;
     }
+    // account: rank-translation
     // SAFETY: below `unlocked_ranks` and `unlocked_world` every rank has a link; no other thread is inside MPI (Route::new).
     let link = unsafe {
         if P::GLOBAL {
@@ -68,6 +72,7 @@ pub unsafe fn inject<P: Promises>(
             comm.route().link(Rank::new(dest as u32)).as_mut()
         }
     };
+    // account: fabric
     if !link.sender.has_credit() {
         cold_path();
         return Injected::Refused;
@@ -86,6 +91,7 @@ pub unsafe fn inject<P: Promises>(
 ///
 /// # Safety
 /// `base` is readable for `bytes` bytes, at most `INJECT_BYTES`; the link has a credit.
+// account: match-bits
 #[inline(always)]
 unsafe fn write_cell<P: Promises>(
     link: &mut Link,
@@ -106,6 +112,7 @@ unsafe fn write_cell<P: Promises>(
 }
 
 /// The match word of a message.
+// account: match-bits
 #[inline(always)]
 fn word_of<P: Promises>(comm: &Comm, tag: i32) -> u64 {
     if P::NO_MATCH {
@@ -127,6 +134,7 @@ pub unsafe fn send_now<P: Promises>(
     dest: i32,
     tag: i32,
 ) -> Injected {
+    // account: caller
     // SAFETY: the caller's promise.
     unsafe {
         match inject::<P>(comm, base, bytes, dest, tag) {
@@ -148,22 +156,27 @@ pub unsafe fn inject_predefined(
     bytes: usize,
     dest: i32,
 ) -> Injected {
+    // account: fabric
     if bytes > INJECT_BYTES {
         cold_path();
         return Injected::Refused;
     }
+    // account: proc-null
     if dest as u32 >= place.ranks() {
         cold_path();
         return Injected::Unreached;
     }
+    // account: rank-translation
     // SAFETY: the rank is in range; no other thread is inside MPI where ranks are reached without a lock (Route::new).
     let link = unsafe { place.link(dest as u32).as_mut() };
+    // account: fabric
     if !link.sender.has_credit() {
         cold_path();
         return Injected::Refused;
     }
     // SAFETY: the memory is readable (caller), the length fits, and a credit is there (both checked).
     unsafe {
+        // account: match-bits
         injection::write_as::<{ cell::INJECT_IN_ORDER }>(link, place.word(), base, bytes);
     }
     if link.needs_doorbell() {
@@ -190,7 +203,9 @@ pub unsafe fn inject_locked<P: Promises>(
     dest: i32,
     tag: i32,
 ) -> Injected {
+    // account: thread-safety
     let (route, vci) = (comm.route(), comm.vci());
+    // account: argument-checks
     if !CHECKED && !P::NO_MATCH && tag < 0 {
         cold_path();
         return Injected::Refused;
@@ -198,19 +213,22 @@ pub unsafe fn inject_locked<P: Promises>(
     // One copy of the code for each kind of rank map: a linear one needs no table, and the lock is needed.
     // SAFETY: ranks of a communicator are ranks of the job, and there is a link for each; the rest is the caller's promise.
     unsafe {
+        // account: proc-null
         if P::GLOBAL && (dest as u32) < route.locked_world {
-            let link = || vci.first_link().add(dest as usize);
+            let link = || vci.first_link().add(dest as usize); // account: rank-translation
             return inject_inside::<P, _>(vci.try_lock(), comm, base, bytes, tag, link);
         }
+        // account: rank-translation
         let Some(rank) = local_rank::<P>(comm, dest) else {
             return Injected::Refused;
         };
+        // account: proc-null
         if rank.get() < route.locked_ranks {
-            let link = || route.link(rank);
+            let link = || route.link(rank); // account: rank-translation
             return inject_inside::<P, _>(vci.try_lock(), comm, base, bytes, tag, link);
         }
         if rank.get() < route.fast_ranks {
-            let link = || vci.first_link().add(route.peer(rank).get() as usize);
+            let link = || vci.first_link().add(route.peer(rank).get() as usize); // account: rank-translation
             return inject_inside::<P, _>(vci.try_enter(), comm, base, bytes, tag, link);
         }
     }
@@ -231,11 +249,14 @@ unsafe fn inject_inside<P: Promises, L: LockPolicy>(
     tag: i32,
     link_of: impl FnOnce() -> NonNull<Link>,
 ) -> Injected {
+    // account: thread-safety
     let Some(guard) = guard else {
         return Injected::Refused;
     };
+    // account: rank-translation
     // SAFETY: a link of this VCI (caller), which nobody else refers to before the guard is left.
     let link = unsafe { link_of().as_mut() };
+    // account: fabric
     if !link.sender.has_credit() {
         cold_path();
         guard.leave_owing();
@@ -247,6 +268,7 @@ unsafe fn inject_inside<P: Promises, L: LockPolicy>(
     crate::request::ablation::use_complete_request();
     // One branch for both: neither is likely.
     let attention = link.attention_word();
+    // account: thread-safety
     if guard.leave_word() | attention != 0 {
         cold_path();
         Injected::SentWake
@@ -259,6 +281,7 @@ unsafe fn inject_inside<P: Promises, L: LockPolicy>(
 ///
 /// # Safety
 /// `base` is readable for `bytes` bytes.
+// account: fabric
 #[inline(always)]
 pub unsafe fn send_eager<P: Promises>(
     comm: &Comm,

@@ -42,6 +42,7 @@ pub unsafe fn post<P: Promises>(
     source: i32,
     tag: i32,
 ) -> Posted {
+    // account: proc-null
     let route = comm.route();
     if P::NO_MATCH {
         if route.unlocked_members == 0 {
@@ -49,10 +50,12 @@ pub unsafe fn post<P: Promises>(
             return Posted::Unreached;
         }
     } else {
+        // account: argument-checks
         if tag < 0 {
             cold_path();
             return Posted::Refused;
         }
+        // account: proc-null
         let reached = if P::GLOBAL {
             route.unlocked_world
         } else {
@@ -63,13 +66,16 @@ pub unsafe fn post<P: Promises>(
             return Posted::Unreached;
         }
     }
+    // account: thread-safety
     let mut guard = comm.vci().enter_unlocked();
+    // account: rank-translation
     let key = || {
         key_of::<P>(comm, tag, || match P::GLOBAL {
             true => LinkIndex::new(source as u32),
             false => route.linear_peer(Rank::new(source as u32)),
         })
     };
+    // account: request
     // SAFETY: passed on.
     match unsafe { post_in::<P>(&mut guard, comm, base, bytes, key) } {
         Some(id) => Posted::Posted(id),
@@ -81,6 +87,7 @@ pub unsafe fn post<P: Promises>(
 }
 
 /// The key of a receive.
+// account: match-bits
 #[inline(always)]
 fn key_of<P: Promises>(comm: &Comm, tag: i32, peer: impl FnOnce() -> LinkIndex) -> Key {
     if P::NO_MATCH {
@@ -104,6 +111,7 @@ pub unsafe fn post_now<P: Promises>(
     source: i32,
     tag: i32,
 ) -> Posted {
+    // account: caller
     // SAFETY: passed on.
     unsafe {
         match post::<P>(comm, base, bytes, source, tag) {
@@ -126,30 +134,34 @@ pub unsafe fn post_locked<P: Promises>(
     source: i32,
     tag: i32,
 ) -> Posted {
+    // account: thread-safety
     let (route, vci) = (comm.route(), comm.vci());
     // SAFETY: passed on; the rank is below `fast_ranks` where a table may be.
     unsafe {
+        // account: proc-null
         if P::NO_MATCH {
             if route.fast_ranks == 0 {
                 cold_path();
                 return Posted::Refused;
             }
-            let key = || in_order_key(comm.match_base());
+            let key = || in_order_key(comm.match_base()); // account: match-bits
             return post_inside::<P, _>(vci.try_enter(), comm, base, bytes, key);
         }
         if P::GLOBAL && (source as u32) < route.locked_world {
-            let key = || key_of::<P>(comm, tag, || LinkIndex::new(source as u32));
+            let key = || key_of::<P>(comm, tag, || LinkIndex::new(source as u32)); // account: rank-translation
             return post_inside::<P, _>(vci.try_lock(), comm, base, bytes, key);
         }
+        // account: rank-translation
         let Some(rank) = local_rank::<P>(comm, source) else {
             return Posted::Refused;
         };
+        // account: proc-null
         if rank.get() < route.locked_sources {
-            let key = || key_of::<P>(comm, tag, || route.linear_peer(rank));
+            let key = || key_of::<P>(comm, tag, || route.linear_peer(rank)); // account: rank-translation
             return post_inside::<P, _>(vci.try_lock(), comm, base, bytes, key);
         }
         if rank.get() < route.fast_sources {
-            let key = || key_of::<P>(comm, tag, || route.peer(rank));
+            let key = || key_of::<P>(comm, tag, || route.peer(rank)); // account: rank-translation
             return post_inside::<P, _>(vci.try_enter(), comm, base, bytes, key);
         }
     }
@@ -169,6 +181,7 @@ unsafe fn post_inside<P: Promises, L: LockPolicy>(
     bytes: usize,
     key_of: impl FnOnce() -> Key,
 ) -> Posted {
+    // account: thread-safety
     let Some(mut guard) = guard else {
         return Posted::Refused;
     };
@@ -207,9 +220,11 @@ unsafe fn post_in<P: Promises>(
     bytes: usize,
     key_of: impl FnOnce() -> Key,
 ) -> Option<RequestId> {
+    // account: match-bits
     if !state.unexpected.is_empty() {
         return None;
     }
+    // account: request
     let entry = state
         .slab
         .take_free(Role::Receive, record_kind::RECEIVE_POSTED)?;
@@ -223,6 +238,7 @@ unsafe fn post_in<P: Promises>(
         unsafe { comm.owner.hold_in_bulk() };
     }
     let (id, index) = (entry.id(), entry.index());
+    // account: match-bits
     let last = state.posted.post_exact(entry, key_of());
     if last != RequestIndex::NONE {
         state.slab.record_mut(last).next = index.0;
@@ -234,6 +250,7 @@ unsafe fn post_in<P: Promises>(
 ///
 /// # Errors
 /// MPI_ERR_TRUNCATE; MPI_ERR_INTERN when a peer broke the protocol.
+// account: request
 #[inline(always)]
 pub fn receive_posted(comm: &Comm, id: RequestId, call: &'static str) -> Result<Status> {
     let index = RequestIndex(id.0 as u32);

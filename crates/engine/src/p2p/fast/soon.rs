@@ -29,18 +29,23 @@ pub unsafe fn receive_soon(
     source: i32,
     tag: i32,
 ) -> Option<Status> {
+    // account: proc-null
     if source as u32 >= comm.route().fast_ranks || tag < 0 {
         return None;
     }
+    // account: datatype
     if memory.layout.is_some() || !comm.vci().has_no_tasks() {
         return None;
     }
+    // account: thread-safety
     let mut guard = comm.vci().enter();
+    // account: match-bits
     let key = Key {
         word: comm.match_base() | tag as u64,
         // SAFETY: the rank is below `fast_ranks`.
-        peer: unsafe { comm.route().peer(Rank::new(source as u32)) },
+        peer: unsafe { comm.route().peer(Rank::new(source as u32)) }, // account: rank-translation
     };
+    // account: request
     // SAFETY: the caller's promise.
     let bytes = unsafe { take_soon(comm.vci(), &mut guard, key, memory) }?;
     Some(Status {
@@ -49,7 +54,7 @@ pub unsafe fn receive_soon(
         bytes,
         ..Status::EMPTY
     })
-}
+} // account: thread-safety
 
 /// Sends a message by a fast path, then calls [`receive_soon`]: `None` when nothing was done, `Some(None)` when the message is sent and
 /// none was received. Each argument is memory, rank and tag.
@@ -82,6 +87,7 @@ pub unsafe fn exchange_soon(
 #[inline(always)]
 unsafe fn take_soon(vci: &Vci, state: &mut VciState, key: Key, memory: Memory<'_>) -> Option<u64> {
     // Earlier unexpected messages are older, and the other rings hold messages that other calls and ranks wait for.
+    // account: match-bits
     if !state.unexpected.is_empty() || !state.is_drained() || state.offered != 0 {
         return None;
     }
@@ -92,6 +98,7 @@ unsafe fn take_soon(vci: &Vci, state: &mut VciState, key: Key, memory: Memory<'_
     if state.posted.may_want(&state.slab, key) {
         return None;
     }
+    // account: fabric
     let ring = state.ring_from(key.peer)?;
     let incoming = &mut state.incoming[ring];
     let mut polls = vci.direct_polls();
@@ -105,9 +112,11 @@ unsafe fn take_soon(vci: &Vci, state: &mut VciState, key: Key, memory: Memory<'_
         }
         cpu_relax();
     };
+    // account: match-bits
     if incoming.ring.match_word() != key.word {
         return None;
     }
+    // account: fabric
     if arrival.kind() != cell::INJECT {
         // SAFETY: the caller's promise.
         return unsafe {
