@@ -28,12 +28,14 @@ COUNTED(isend_npn, MPIX_Isend_npn(&out, 8, MPI_CHAR, 0, 0, comm, &sent))
 COUNTED(isend_noreq, MPIX_Isend_noreq(&out, 8, MPI_CHAR, 0, 0, comm))
 COUNTED(isend_nomatch, MPIX_Isend_nomatch(&out, 8, MPI_CHAR, 0, comm, &sent))
 COUNTED(isend_all_opts, MPIX_Isend_all_opts(&out, 8, MPI_CHAR, 0, MPIX_COMM_1))
+COUNTED(send, MPI_Send(&out, 8, MPI_CHAR, 0, 0, comm))
 COUNTED(irecv, MPI_Irecv(&in, 8, MPI_CHAR, 0, 0, comm, &request))
 COUNTED(irecv_global, MPIX_Irecv_global(&in, 8, MPI_CHAR, 0, 0, comm, &request))
 COUNTED(irecv_npn, MPIX_Irecv_npn(&in, 8, MPI_CHAR, 0, 0, comm, &request))
 COUNTED(irecv_noreq, MPIX_Irecv_noreq(&in, 8, MPI_CHAR, 0, 0, comm))
 COUNTED(irecv_nomatch, MPIX_Irecv_nomatch(&in, 8, MPI_CHAR, comm, &request))
 COUNTED(irecv_all_opts, MPIX_Irecv_all_opts(&in, 8, MPI_CHAR, MPIX_COMM_1))
+COUNTED(recv, MPI_Recv(&in, 8, MPI_CHAR, 0, 0, comm, MPI_STATUS_IGNORE))
 COUNTED(wait, MPI_Wait(&request, MPI_STATUS_IGNORE))
 COUNTED(wait_nomatch, MPI_Wait(&request, MPI_STATUS_IGNORE))
 COUNTED(waitall_noreq, MPIX_Comm_waitall(comm))
@@ -43,6 +45,7 @@ COUNTED(put_global, MPIX_Put_global(&out, 1, MPI_INT64_T, 0, 3, 1, MPI_INT64_T, 
 COUNTED(put_npn, MPIX_Put_npn(&out, 1, MPI_INT64_T, 0, 3, 1, MPI_INT64_T, window))
 COUNTED(put_virtual_addr, MPIX_Put_virtual_addr(&out, 1, MPI_INT64_T, 0, base + 3, 1, MPI_INT64_T, window))
 COUNTED(put_all_opts, MPIX_Put_all_opts(&out, 1, MPI_INT64_T, 0, base + 3, 1, MPI_INT64_T, window))
+COUNTED(get, MPI_Get(&in, 1, MPI_INT64_T, 0, 3, 1, MPI_INT64_T, window))
 COUNTED(get_all_opts, MPIX_Get_all_opts(&in, 1, MPI_INT64_T, 0, base + 3, 1, MPI_INT64_T, window))
 
 /* Receives, sends, and completes both. Sends are complete when they return. */
@@ -57,6 +60,8 @@ static void exchange(int calls, void (*receive)(void), void (*send)(void), void 
             MPI_Abort(MPI_COMM_WORLD, 1);
     }
 }
+
+static void nothing(void) {}
 
 static void run(int calls, void (*call)(void))
 {
@@ -89,11 +94,14 @@ int main(int argc, char **argv)
     exchange(calls, counted_irecv_noreq, counted_isend_noreq, counted_waitall_noreq);
     exchange(calls, counted_irecv_nomatch, counted_isend_nomatch, counted_wait_nomatch);
     exchange(calls, counted_irecv_all_opts, counted_isend_all_opts, counted_waitall_all_opts);
+    exchange(calls, counted_irecv, counted_send, counted_wait);
+    exchange(calls, counted_isend, nothing, counted_recv);
     run(calls, counted_put);
     run(calls, counted_put_global);
     run(calls, counted_put_npn);
     run(calls, counted_put_virtual_addr);
     run(calls, counted_put_all_opts);
+    run(calls, counted_get);
     run(calls, counted_get_all_opts);
     MPI_Win_unlock_all(window);
     MPI_Win_free(&window);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The `rankpoint` command: measures MPI libraries, tells how this one is set up, and starts jobs.
 //!
+//! * [`mod@account`]: `rankpoint account`, where each instruction of an MPI call goes;
 //! * [`mod@bench`]: `rankpoint bench`, which measures any library with the standard ABI;
 //! * [`mod@commplan`]: `rankpoint commplan`, which communicator each thread of a stencil program uses;
 //! * [`explain`]: `rankpoint explain`, what the library makes of a datatype, a collective, or a program's threads;
@@ -15,6 +16,7 @@
 
 #![deny(unsafe_code)]
 
+mod account;
 mod bench;
 mod columns;
 mod commplan;
@@ -50,6 +52,8 @@ struct CommandLine {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Tell where each instruction of an MPI call goes: counts by category, beside published ones
+    Account(account::AccountOptions),
     /// Measure an MPI library: latency, bandwidth, message rate, matching, start-up, memory
     Bench(Box<bench::BenchOptions>),
     /// Plan which communicator each thread of a stencil program uses: counts, bounds, maps, checks
@@ -99,6 +103,7 @@ fn main() -> ExitCode {
         Err(told) => return say(&told),
     };
     match line.command {
+        Command::Account(options) => finish(account::run(&options)),
         Command::Bench(options) => finish(bench::run(&options)),
         Command::Commplan(options) => finish(commplan::run(&options)),
         Command::Resources { question } => finish(resources::run(&question)),
