@@ -8,7 +8,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
 use crate::install::{self, Profile};
-use crate::{shell, tools};
+use crate::{page, shell, tools};
 
 const SOURCE: &str = "tests/c/trace_ablations.c";
 const PAGE: &str = "docs/threads.md";
@@ -93,7 +93,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let table = table(&rows);
     shell::say(&table);
     if writes {
-        write(&table)?;
+        page::write(PAGE, (BEGIN, END), &table)?;
         shell::say(&format!("Wrote {PAGE}"));
     }
     Ok(())
@@ -256,22 +256,6 @@ fn table(rows: &[(&str, Counts)]) -> String {
     text
 }
 
-/// Puts the table into the page.
-fn write(table: &str) -> Result<(), String> {
-    let page = shell::root().join(PAGE);
-    let told = |error: std::io::Error| format!("{PAGE}: {error}");
-    let text = fs::read_to_string(&page).map_err(told)?;
-    let text = replaced(&text, table).ok_or_else(|| format!("{PAGE} lacks {BEGIN}{END}"))?;
-    fs::write(&page, text).map_err(told)
-}
-
-/// A page with another table between its marks.
-fn replaced(page: &str, table: &str) -> Option<String> {
-    let (before, rest) = page.split_once(BEGIN)?;
-    let (_, after) = rest.split_once(END)?;
-    Some(format!("{before}{BEGIN}{table}{END}{after}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -303,13 +287,5 @@ mod tests {
         let trace = traced(" S 4006,1\n S 103c,8\n S 4000,1\n S 400b,1\n L 1040,4\n S 4000,1\n");
         assert_eq!(trace.written[0].len(), 2);
         assert_eq!(trace.counts().lines, 1);
-    }
-
-    #[test]
-    fn the_table_of_the_page_is_replaced() {
-        let page = format!("a\n{BEGIN}old\n{END}b\n");
-        let expected = format!("a\n{BEGIN}new\n{END}b\n");
-        assert_eq!(replaced(&page, "new\n"), Some(expected));
-        assert_eq!(replaced("a", "new"), None);
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask bench [--peers] [--write] [--lab=N] [NAME...] [options of rankpoint bench]`: measures this tree, and the peers beside it.
-//! With the name `threads`, the options are those of `rankpoint bench threads`. `--lab=N` measures between N hosts, which are namespaces
+//! With the name `icount` alone, it counts instructions in each build profile (`instructions::profiles`). With the name `threads`, the options are those of `rankpoint bench threads`. `--lab=N` measures between N hosts, which are namespaces
 //! of this one (`tests/hosts/lab.py`).
 
 use std::fs;
@@ -10,7 +10,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::peers::PEERS;
-use crate::{install, shell};
+use crate::{install, instructions, page, shell};
 
 /// The folder with one page a machine, whose tables `--write` makes between marks.
 const PAGES: &str = "docs/performance";
@@ -43,6 +43,9 @@ const COMPARED: &[(&str, &str)] = &[
 
 /// The measurement that has options of its own and tables of its own in a page.
 const THREADS: &str = "threads";
+
+/// Instructions of each build profile, which need no clock.
+const INSTRUCTIONS: &str = "icount";
 
 /// Options that are ours; `rankpoint bench` does not get them.
 const OURS: [&str; 2] = ["--peers", "--write"];
@@ -117,6 +120,11 @@ fn with_names(arguments: &[String]) -> Vec<String> {
 
 /// Runs the benchmark.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    if let [word] = arguments
+        && word == INSTRUCTIONS
+    {
+        return instructions::print_profiles();
+    }
     let prefix = install::into_target()?;
     let is_of_threads = arguments.iter().any(|word| word == THREADS);
     let part = if is_of_threads { OF_THREADS } else { MAIN };
@@ -229,13 +237,8 @@ fn stem(machine: &str) -> String {
 
 fn replaced(page: &str, part: &Part, tables: &str) -> Result<String, String> {
     let (begin, end) = (part.begin, part.end);
-    let parts = page.split_once(begin);
-    let parts = parts.and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
-    let (before, after) = parts.ok_or_else(|| format!("it lacks the marks {begin}{end}"))?;
-    Ok(format!(
-        "{before}{begin}\n{}\n\n{end}{after}",
-        tables.trim()
-    ))
+    let new = page::replaced(page, (begin, end), &format!("\n{}\n\n", tables.trim()));
+    new.ok_or_else(|| format!("it lacks the marks {begin}{end}"))
 }
 
 #[cfg(test)]

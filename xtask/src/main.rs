@@ -13,6 +13,7 @@ mod install;
 mod instructions;
 mod left;
 mod miri;
+mod page;
 mod peers;
 mod settings;
 mod shell;
@@ -52,8 +53,8 @@ const COMMANDS: &[Command] = &[
     ),
     (
         "bench",
-        "[--peers] [--write] [OPTIONS]",
-        "measure Rankpoint, with --peers others beside it; OPTIONS as of rankpoint bench",
+        "[--peers] [--write] [icount] [OPTIONS]",
+        "measure Rankpoint, with --peers others beside it; icount: instructions in each build profile; OPTIONS as of rankpoint bench",
         bench::run,
     ),
     (
@@ -76,8 +77,8 @@ const COMMANDS: &[Command] = &[
     ),
     (
         "instructions",
-        "[--prefix DIR] [--fast] [--peers] [--collectives]",
-        "count the instructions of sends and receives at each thread level, also of release-fast and the peers, and of collectives",
+        "[--prefix DIR] [--fast] [--peers] [--collectives] [--windows] [--promises] [--account] [--profiles] [--write]",
+        "count the instructions of sends and receives at each thread level, also of release-fast and the peers, and of collectives; --write puts the account into docs/shortest-path.md",
         instructions::run,
     ),
     (

@@ -5,12 +5,11 @@ use std::path::Path;
 
 use super::callgrind::{self, Costs, Library};
 use super::calls::{self, MODES, ROWS};
-use super::{collectives, promises, windows};
+use super::{accounts, collectives, profiles, promises, windows};
 use crate::install::{self, Profile};
 use crate::{shell, tools};
 
-const USAGE: &str =
-    "instructions takes --fast, --peers, --collectives, --windows, --promises and --prefix DIR";
+const USAGE: &str = "instructions takes --fast, --peers, --collectives, --windows, --promises, --account, --write, --profiles and --prefix DIR";
 
 /// A count: the call's name, instructions, how many are allowed, and whether more fail.
 pub(crate) struct Count {
@@ -23,10 +22,12 @@ pub(crate) struct Count {
 
 /// Prints the counts of Rankpoint, with `--prefix` of one that is installed, with `--fast` also those of the library without
 /// checks, with `--peers` those of others, with `--collectives` those of collectives, with `--windows` those
-/// of one-sided operations, with `--promises` those of the calls of `mpi_rankpoint.h`.
+/// of one-sided operations, with `--promises` those of the calls of `mpi_rankpoint.h`, with `--account` what `rankpoint account` says,
+/// with `--profiles` those of each build profile. With `--write` it only writes what `rankpoint account` says into its page.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let (mut fast, mut peers, mut prefix) = (false, false, None);
     let (mut collectives, mut windows, mut promises) = (false, false, false);
+    let (mut account, mut write, mut all_profiles) = (false, false, false);
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         match word.as_str() {
@@ -35,11 +36,17 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
             "--collectives" => collectives = true,
             "--windows" => windows = true,
             "--promises" => promises = true,
+            "--account" => account = true,
+            "--write" => write = true,
+            "--profiles" => all_profiles = true,
             "--prefix" => prefix = Some(words.next().ok_or(USAGE)?),
             _ => return Err(format!("{word} is not understood: {USAGE}")),
         }
     }
     tools::need(&[tools::CC, tools::VALGRIND])?;
+    if write {
+        return accounts::write();
+    }
     let library = match prefix {
         Some(prefix) => callgrind::installed(Path::new(prefix), prefix, calls::SOURCE)?,
         None => callgrind::rankpoint(Profile::Release, calls::SOURCE)?,
@@ -62,6 +69,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     }
     if promises {
         promises::print()?;
+    }
+    if account {
+        accounts::print()?;
+    }
+    if all_profiles {
+        profiles::print()?;
     }
     Ok(())
 }
@@ -137,6 +150,7 @@ pub(crate) fn count() -> Result<Vec<Count>, String> {
     counts.extend(least(collectives::count)?);
     counts.extend(least(windows::count)?);
     counts.extend(least(promises::count)?);
+    counts.extend(least(accounts::count)?);
     Ok(counts)
 }
 

@@ -23,12 +23,14 @@ const ROWS: &[Row] = &[
     row("isend_noreq", [62, 76]),
     row("isend_nomatch", [67, 87]),
     row("isend_all_opts", [63, 91]),
+    row("send", [61, 76]),
     row("irecv", [70, 85]),
     row("irecv_global", [70, 97]),
     row("irecv_npn", [70, 85]),
     row("irecv_noreq", [68, 81]),
     row("irecv_nomatch", [63, 81]),
     row("irecv_all_opts", [66, 83]),
+    row("recv", [192, 215]),
     row("wait", [382, 483]),
     row("wait_nomatch", [401, 498]),
     row("waitall_noreq", [502, 575]),
@@ -38,6 +40,7 @@ const ROWS: &[Row] = &[
     row("put_npn", [52, 52]),
     row("put_virtual_addr", [51, 51]),
     row("put_all_opts", [53, 53]),
+    row("get", [52, 52]),
     row("get_all_opts", [53, 53]),
 ];
 
@@ -46,7 +49,7 @@ const fn row(name: &'static str, most: [u32; LEVELS.len()]) -> Row {
 }
 
 const CALLS: &str = "512";
-const SOURCE: &str = "tests/c/count_promises.c";
+pub(super) const SOURCE: &str = "tests/c/count_promises.c";
 
 /// Prints the counts.
 pub(super) fn print() -> Result<(), String> {
@@ -84,7 +87,21 @@ pub(super) fn count() -> Result<Vec<Count>, String> {
     Ok(counts)
 }
 
-fn costs(library: &Library, level: &str) -> Result<Costs, String> {
+/// The counted functions, their levels and what they take.
+pub(super) fn totals() -> Result<Vec<(&'static str, &'static str, f64)>, String> {
+    let library = callgrind::rankpoint(Profile::Release, SOURCE)?;
+    let mut totals = Vec::new();
+    for level in LEVELS {
+        let costs = costs(&library, level)?;
+        for row in ROWS {
+            totals.push((row.name, level, costs.per_call(row.name)?));
+        }
+    }
+    Ok(totals)
+}
+
+/// What the functions cost at a thread level.
+pub(super) fn costs(library: &Library, level: &str) -> Result<Costs, String> {
     library.run(&Job {
         ranks: 1,
         arguments: &[CALLS, level],

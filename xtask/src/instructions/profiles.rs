@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Instructions of calls with 8 bytes in each build profile: the C library with and without argument checks, and the Rust API, inlined into
+//! a program, where datatype and count are known to the compiler.
+//!
+//! There is no profile without threads: at MPI_THREAD_SINGLE no instruction of these calls is for thread safety ([`super::accounts`]
+//! bounds it), because one compare finds the range, MPI_PROC_NULL and the thread level.
+
+use super::callgrind::{self, Costs, Job};
+use super::promises;
+use crate::install::Profile;
+use crate::shell;
+
+/// The Rust program.
+const EXAMPLE: &str = "count_calls";
+const CALLS: &str = "512";
+const LEVEL: &str = "single";
+
+/// A row: the call in C and in Rust, each behind `counted_`; empty where a side has no such call.
+const ROWS: [(&str, &str, &str); 7] = [
+    ("send", "send", "send"),
+    ("isend", "isend", "isend"),
+    ("irecv", "irecv", "irecv"),
+    ("isend, all promises", "isend_all_opts", "isend_all_opts"),
+    ("irecv, all promises", "irecv_all_opts", "irecv_all_opts"),
+    (
+        "send, all promises, constant communicator",
+        "",
+        "send_all_opts",
+    ),
+    ("put", "put", ""),
+];
+
+/// Builds all profiles and prints the counts.
+pub(crate) fn print() -> Result<(), String> {
+    let in_c = |profile| {
+        let library = callgrind::rankpoint(profile, promises::SOURCE)?;
+        promises::costs(&library, LEVEL)
+    };
+    let in_rust = |unchecked| {
+        callgrind::inlined(EXAMPLE, unchecked)?.run(&Job {
+            ranks: 1,
+            arguments: &[CALLS],
+            setting: None,
+        })
+    };
+    let in_c = [in_c(Profile::Release)?, in_c(Profile::ReleaseFast)?];
+    let in_rust = [in_rust(false)?, in_rust(true)?];
+    shell::say(&format!(
+        "{:<44}{:>12}{:>12}{:>14}{:>16}",
+        "8 bytes, MPI_THREAD_SINGLE", "C", "C no-checks", "Rust inlined", "Rust no-checks"
+    ));
+    for (title, c, rust) in ROWS {
+        let cell = |name: &str, count: Result<f64, String>| match name {
+            "" => Ok("-".to_owned()),
+            _ => count.map(|count| format!("{count:.1}")),
+        };
+        let c_cell = |costs: &Costs| cell(c, costs.per_call(c));
+        let rust_cell = |costs: &Costs| cell(rust, costs.per_inlined_call(rust));
+        let (all, fast) = (c_cell(&in_c[0])?, c_cell(&in_c[1])?);
+        let (inlined, trusting) = (rust_cell(&in_rust[0])?, rust_cell(&in_rust[1])?);
+        shell::say(&format!(
+            "{title:<44}{all:>12}{fast:>12}{inlined:>14}{trusting:>16}"
+        ));
+    }
+    Ok(())
+}
