@@ -25,6 +25,7 @@ mod info;
 mod model;
 mod mpi;
 mod network;
+mod plot;
 mod profile;
 mod resources;
 mod scope;
@@ -94,8 +95,14 @@ fn main() -> ExitCode {
     {
         return finish(bench::run_rank(arguments));
     }
-    if first.is_some_and(|word| word == scope::PEER_COMMAND) {
+    if first
+        .as_ref()
+        .is_some_and(|word| word == scope::PEER_COMMAND)
+    {
         return finish(::scope::run_peer(std::env::args().skip(2)));
+    }
+    if first.is_some_and(|word| word == scope::WATCHER_COMMAND) {
+        return finish(::scope::run_watcher(std::env::args().skip(2)));
     }
     tell_renamed(std::env::args());
     let line = match CommandLine::try_parse_from(spelled_out(std::env::args_os())) {

@@ -250,10 +250,7 @@ fn profiles_of_other_machines_and_damaged_ones_are_refused() {
         text(&output),
     ]);
     let error = String::from_utf8(tune.output().unwrap().stderr).unwrap();
-    assert!(
-        error.contains("the profile of another machine (cores: "),
-        "{error}"
-    );
+    assert!(error.contains(" here: cores: "), "{error}");
     assert!(!output.exists());
     // A profile that is only shown may be anybody's.
     told(&["report", text(&file)]);
@@ -282,4 +279,44 @@ fn nonsense_on_the_command_line_is_named_before_anything_is_measured() {
         let error = refused(words);
         assert!(error.contains(part), "{words:?}: {error}");
     }
+}
+
+#[test]
+fn the_list_names_all_groups_and_transfers() {
+    let text = told(&["--list"]);
+    let names: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    let groups = [
+        "line", "atomic", "copy", "stream", "single", "double", "cma", "numa", "page", "memory",
+        "wake", "call", "pack", "unpack", "network", "mpi", "gpu",
+    ];
+    for group in groups {
+        let is_one = |name: &&str| name.split('/').next() == Some(group);
+        assert!(names.iter().any(is_one), "{group}");
+    }
+    let transfers = names.iter().filter(|name| name.starts_with("gpu/"));
+    assert_eq!(transfers.count(), 39 + 11);
+    assert!(names.contains(&"mpi/calls") && names.contains(&"mpi/latency"));
+}
+
+#[test]
+fn one_core_is_enough_and_what_needs_two_says_so() {
+    // The command inherits the cores of the thread that starts it.
+    let thread = std::thread::spawn(|| {
+        let first = sys::cores::usable_processors()[0];
+        assert!(sys::cores::run_on(&[first]));
+        told(&["--quick", "--quiet", "--only", "^(line/|call/syscall)"])
+    });
+    let text = thread.join().unwrap();
+    assert!(
+        text.contains("needs two cores, and this process may use one"),
+        "{text}"
+    );
+    assert!(text.contains("call/syscall"), "{text}");
+    assert!(
+        text.contains("governor: ") && text.contains("boost: "),
+        "{text}"
+    );
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The functions of the driver. There is one device; work is done when a call returns, whatever the stream.
+//! The functions of the driver: devices, contexts, modules, launches, memory of the device. Work is done when a call returns, whatever
+//! the stream; when it would have ended on a device is a matter of [`crate::timeline`].
 //!
 //! # Safety
 //! Each function is for programs that call it as the driver's documentation says: pointers to results are writable, texts end
@@ -10,26 +11,34 @@ use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::memory::DeviceMemory;
+use crate::memory::{DeviceMemory, Owner};
 use crate::parse::Module;
+use crate::timeline::{Launch, Timeline};
 
 const SUCCESS: c_int = 0;
-const INVALID_VALUE: c_int = 1;
-const OUT_OF_MEMORY: c_int = 2;
+pub(crate) const INVALID_VALUE: c_int = 1;
+pub(crate) const OUT_OF_MEMORY: c_int = 2;
 const NOT_INITIALIZED: c_int = 3;
-const INVALID_DEVICE: c_int = 101;
+pub(crate) const INVALID_DEVICE: c_int = 101;
 const INVALID_CONTEXT: c_int = 201;
 const INVALID_PTX: c_int = 218;
 const NOT_FOUND: c_int = 500;
+pub(crate) const NOT_READY: c_int = 600;
 const ILLEGAL_ADDRESS: c_int = 700;
 
-/// The primary context of the only device.
+/// The primary context of the first device; those of others follow it.
 const PRIMARY: usize = 0xc0de;
 
+/// An answer, and what the driver says of it.
+pub(crate) type Answer = Result<(), (c_int, String)>;
+
 #[derive(Debug, Default)]
-struct State {
+pub(crate) struct State {
     is_ready: bool,
-    memory: DeviceMemory,
+    /// Devices besides the first.
+    more_devices: usize,
+    pub(crate) memory: DeviceMemory,
+    pub(crate) timeline: Timeline,
     modules: Vec<Module>,
     /// Module and name of each function that was asked for.
     functions: Vec<(usize, String)>,
@@ -44,7 +53,7 @@ thread_local! {
 }
 
 /// Runs `action` on the state once the driver is initialised; its error is the answer, and what the driver says of it.
-fn answer(action: impl FnOnce(&mut State) -> Result<(), (c_int, String)>) -> c_int {
+pub(crate) fn answer(action: impl FnOnce(&mut State) -> Answer) -> c_int {
     let mut guard: MutexGuard<'_, Option<State>> =
         STATE.lock().unwrap_or_else(PoisonError::into_inner);
     let state = guard.get_or_insert_default();
@@ -63,19 +72,57 @@ fn answer(action: impl FnOnce(&mut State) -> Result<(), (c_int, String)>) -> c_i
 }
 
 /// As [`answer`], for what needs a current context.
-fn inside(action: impl FnOnce(&mut State) -> Result<(), (c_int, String)>) -> c_int {
+pub(crate) fn inside(action: impl FnOnce(&mut State) -> Answer) -> c_int {
     let current = CONTEXTS.with_borrow(|contexts| contexts.last().copied());
-    answer(|state| match current {
-        Some(PRIMARY) => action(state),
-        _ => Err((INVALID_CONTEXT, "no context is current".to_owned())),
+    answer(|state| {
+        let is_context =
+            |&context: &usize| (PRIMARY..=PRIMARY + state.more_devices).contains(&context);
+        if !current.as_ref().is_some_and(is_context) {
+            return Err((INVALID_CONTEXT, "no context is current".to_owned()));
+        }
+        state.timeline.call();
+        action(state)
     })
+}
+
+impl State {
+    /// How many devices there are.
+    pub(crate) const fn devices(&self) -> usize {
+        self.more_devices + 1
+    }
+
+    /// Runs a kernel at its time in a stream.
+    pub(crate) fn run(&mut self, launch: &Launch, stream: usize) -> Answer {
+        let known = self.functions.get(launch.function);
+        let kernel = known.and_then(|(module, name)| self.modules[*module].kernel(name));
+        let Some(kernel) = kernel else {
+            return Err((INVALID_VALUE, "no such function".to_owned()));
+        };
+        let before = self.memory.cycles;
+        let ran = kernel.run(
+            launch.blocks,
+            launch.threads,
+            &launch.parameter,
+            &mut self.memory,
+        );
+        ran.map_err(|error| (ILLEGAL_ADDRESS, error))?;
+        self.timeline.kernel(stream, self.memory.cycles - before);
+        Ok(())
+    }
+}
+
+/// Gives the double more devices than one, or fewer again. They all have the same memory.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuda_double_devices(count: usize) {
+    let mut guard = STATE.lock().unwrap_or_else(PoisonError::into_inner);
+    guard.get_or_insert_default().more_devices = count.saturating_sub(1);
 }
 
 /// Writes a result.
 ///
 /// # Safety
 /// `to` is writable.
-unsafe fn give<T>(to: *mut T, value: T) -> Result<(), (c_int, String)> {
+pub(crate) unsafe fn give<T>(to: *mut T, value: T) -> Answer {
     // SAFETY: the caller's promise.
     unsafe { to.write(value) };
     Ok(())
@@ -93,6 +140,7 @@ macro_rules! driver {
         )*
     };
 }
+pub(crate) use driver;
 
 driver! {
     /// Makes the driver ready.
@@ -107,18 +155,19 @@ driver! {
         answer(|_| unsafe { give(version, 12090) })
     }
 
-    /// One device.
+    /// How many devices there are.
     fn cuDeviceGetCount(count: *mut c_int) {
         // SAFETY: the caller's.
-        answer(|_| unsafe { give(count, 1) })
+        answer(|state| unsafe { give(count, state.devices() as c_int) })
     }
 
-    /// The only device.
+    /// A device.
     fn cuDeviceGet(device: *mut c_int, ordinal: c_int) {
-        answer(|_| match ordinal {
+        answer(|state| if (0..state.devices() as c_int).contains(&ordinal) {
             // SAFETY: the caller's.
-            0 => unsafe { give(device, 0) },
-            _ => Err((INVALID_DEVICE, format!("there is no device {ordinal}"))),
+            unsafe { give(device, ordinal) }
+        } else {
+            Err((INVALID_DEVICE, format!("there is no device {ordinal}")))
         })
     }
 
@@ -135,9 +184,9 @@ driver! {
     }
 
     /// The primary context.
-    fn cuDevicePrimaryCtxRetain(context: *mut usize, _device: c_int) {
+    fn cuDevicePrimaryCtxRetain(context: *mut usize, device: c_int) {
         // SAFETY: the caller's.
-        answer(|_| unsafe { give(context, PRIMARY) })
+        answer(|_| unsafe { give(context, PRIMARY + device as usize) })
     }
 
     /// The thread's current context, 0 without one.
@@ -211,36 +260,47 @@ driver! {
         })
     }
 
-    /// Runs a kernel.
-    fn cuLaunchKernel(function: usize, blocks: c_uint, blocks_y: c_uint, blocks_z: c_uint, threads: c_uint, threads_y: c_uint, threads_z: c_uint, _shared: c_uint, _stream: usize, params: *mut *mut c_void, _extra: *mut *mut c_void) {
+    /// Runs a kernel, or keeps it where the stream is captured.
+    fn cuLaunchKernel(function: usize, blocks: c_uint, blocks_y: c_uint, blocks_z: c_uint, threads: c_uint, threads_y: c_uint, threads_z: c_uint, _shared: c_uint, stream: usize, params: *mut *mut c_void, _extra: *mut *mut c_void) {
         inside(|state| {
-            let State { memory, modules, functions, .. } = state;
-            let kernel = function.checked_sub(1).and_then(|index| functions.get(index));
-            let Some(kernel) = kernel.and_then(|(module, name)| modules[*module].kernel(name)) else {
+            let function = function.wrapping_sub(1);
+            let known = state.functions.get(function);
+            let kernel = known.and_then(|(module, name)| state.modules[*module].kernel(name));
+            let Some(kernel) = kernel else {
                 return Err((INVALID_VALUE, "no such function".to_owned()));
             };
             let is_line = [blocks_y, blocks_z, threads_y, threads_z] == [1; 4];
             if !is_line || blocks == 0 || !(1..=1024).contains(&threads) {
                 return Err((INVALID_VALUE, "a grid that is not launched".to_owned()));
             }
-            // SAFETY: the caller's parameter is as long as the kernel declares.
-            let bytes = unsafe { std::slice::from_raw_parts((*params).cast::<u8>(), kernel.param_bytes) };
-            kernel.run(blocks, threads, bytes, memory).map_err(|error| (ILLEGAL_ADDRESS, error))
+            let parameter = match kernel.param_bytes {
+                0 => &[][..],
+                // SAFETY: the caller's parameter is as long as the kernel declares.
+                bytes => unsafe { std::slice::from_raw_parts((*params).cast::<u8>(), bytes) },
+            };
+            let launch = Launch { function, blocks, threads, parameter: parameter.to_vec() };
+            match state.timeline.captured(stream) {
+                Some(kept) => {
+                    kept.push(launch);
+                    Ok(())
+                }
+                None => state.run(&launch, stream),
+            }
         })
     }
 
     /// The driver's information about an address.
     fn cuPointerGetAttribute(value: *mut c_void, attribute: c_int, address: u64) {
         answer(|state| {
-            if !state.memory.owns(address) {
+            let Some(owner) = state.memory.owner(address) else {
                 return Err((INVALID_VALUE, format!("{address:#x} is not known")));
-            }
+            };
             // SAFETY: the caller's; each attribute in its own type.
             unsafe {
                 match attribute {
                     1 => give(value.cast(), PRIMARY),
-                    2 => give(value.cast(), 2u32),
-                    8 => give(value.cast(), false),
+                    2 => give(value.cast(), if owner == Owner::Host { 1u32 } else { 2 }),
+                    8 => give(value.cast(), owner == Owner::Managed),
                     9 => give(value.cast(), 0 as c_int),
                     _ => Err((INVALID_VALUE, format!("attribute {attribute}"))),
                 }
@@ -251,7 +311,7 @@ driver! {
     /// Memory of the device.
     fn cuMemAlloc_v2(address: *mut u64, bytes: usize) {
         inside(|state| {
-            let memory = state.memory.allocate(bytes).map_err(|text| (OUT_OF_MEMORY, text))?;
+            let memory = state.memory.allocate(bytes, Owner::Device).map_err(|text| (OUT_OF_MEMORY, text))?;
             // SAFETY: the caller's.
             unsafe { give(address, memory) }
         })
@@ -272,6 +332,7 @@ driver! {
             let to = state.memory.reach(to, bytes).map_err(|text| (INVALID_VALUE, text))?;
             // SAFETY: the caller's memory, and as much of one allocation.
             unsafe { ptr::copy_nonoverlapping(from.cast(), to, bytes) };
+            state.timeline.copy(0, bytes);
             Ok(())
         })
     }
@@ -282,13 +343,9 @@ driver! {
             let from = state.memory.reach(from, bytes).map_err(|text| (INVALID_VALUE, text))?;
             // SAFETY: the caller's memory, and as much of one allocation.
             unsafe { ptr::copy_nonoverlapping(from, to.cast(), bytes) };
+            state.timeline.copy(0, bytes);
             Ok(())
         })
-    }
-
-    /// Everything is done already.
-    fn cuStreamSynchronize(_stream: usize) {
-        inside(|_| Ok(()))
     }
 
     /// A name for an answer.
@@ -302,6 +359,7 @@ driver! {
             INVALID_CONTEXT => c"CUDA_ERROR_INVALID_CONTEXT",
             INVALID_PTX => c"CUDA_ERROR_INVALID_PTX",
             NOT_FOUND => c"CUDA_ERROR_NOT_FOUND",
+            NOT_READY => c"CUDA_ERROR_NOT_READY",
             ILLEGAL_ADDRESS => c"CUDA_ERROR_ILLEGAL_ADDRESS",
             _ => return INVALID_VALUE,
         };

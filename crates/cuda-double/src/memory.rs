@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Device memory: pages at whose address the processor faults, and which the double reaches at another one.
+//! Memory that kernels reach: that of the device, at whose address the processor faults and which the double reaches at another
+//! one, and memory of the host that the driver has allocated, pinned or managed.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -15,22 +16,39 @@ use crate::run::Memory;
 #[derive(Debug, Default)]
 pub(crate) struct DeviceMemory {
     blocks: BTreeMap<u64, Block>,
+    /// What kernels read as their clock.
+    pub(crate) cycles: u64,
 }
 
-/// Invariant: `mapped` bytes are mapped at the block's address, without access, and at `alias`, readable and writable; both are
-/// the same memory.
+/// Who reaches memory.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Owner {
+    /// The device only.
+    Device,
+    /// The host, and the device at the same address.
+    Host,
+    /// Both, as managed memory.
+    Managed,
+}
+
+/// Invariant: `mapped` bytes are mapped at the block's address and at `alias`, readable and writable there; both are the same
+/// memory. Memory of the device has no access at its address.
 #[derive(Debug)]
 struct Block {
     bytes: usize,
     mapped: usize,
     alias: usize,
+    owner: Owner,
 }
+
+/// Cycles that pass between two readings of the clock.
+const CYCLES: u64 = 64;
 
 const PAGE: usize = 4096;
 
 impl DeviceMemory {
     /// `bytes` bytes, aligned to a page.
-    pub(crate) fn allocate(&mut self, bytes: usize) -> Result<u64, String> {
+    pub(crate) fn allocate(&mut self, bytes: usize, owner: Owner) -> Result<u64, String> {
         let mapped = bytes.max(1).next_multiple_of(PAGE);
         let why = |error: Errno| error.to_string();
         let file = memfd_create("device memory", MemfdFlags::CLOEXEC).map_err(why)?;
@@ -39,12 +57,18 @@ impl DeviceMemory {
             // SAFETY: a new mapping wherever the kernel likes.
             unsafe { mmap(ptr::null_mut(), mapped, access, MapFlags::SHARED, &file, 0) }
         };
-        let address = map(ProtFlags::empty()).map_err(why)?.expose_provenance() as u64;
-        let alias = map(ProtFlags::READ | ProtFlags::WRITE).map_err(why)?;
+        let both = ProtFlags::READ | ProtFlags::WRITE;
+        let own = match owner {
+            Owner::Device => ProtFlags::empty(),
+            Owner::Host | Owner::Managed => both,
+        };
+        let address = map(own).map_err(why)?.expose_provenance() as u64;
+        let alias = map(both).map_err(why)?;
         let block = Block {
             bytes,
             mapped,
             alias: alias.expose_provenance(),
+            owner,
         };
         self.blocks.insert(address, block);
         Ok(address)
@@ -76,9 +100,10 @@ impl DeviceMemory {
         Ok(ptr::with_exposed_provenance_mut(alias))
     }
 
-    /// Whether an address is in an allocation.
-    pub(crate) fn owns(&self, address: u64) -> bool {
-        self.reach(address, 1).is_ok()
+    /// Who reaches an address; none if it is in no allocation.
+    pub(crate) fn owner(&self, address: u64) -> Option<Owner> {
+        let (_, block) = self.blocks.range(..=address).next_back()?;
+        self.reach(address, 1).ok().map(|_| block.owner)
     }
 }
 
@@ -96,5 +121,9 @@ impl Memory for DeviceMemory {
         // SAFETY: `bytes`, at most 16, of one allocation.
         unsafe { ptr::copy_nonoverlapping(value.to_le_bytes().as_ptr(), to, bytes) };
         Ok(())
+    }
+    fn clock(&mut self) -> Result<u64, String> {
+        self.cycles += CYCLES;
+        Ok(self.cycles)
     }
 }

@@ -9,7 +9,7 @@ pub struct Module {
     kernels: HashMap<String, Kernel>,
 }
 
-/// A kernel with one parameter that is an array of bytes.
+/// A kernel with one parameter that is an array of bytes, or none.
 #[derive(Debug)]
 pub struct Kernel {
     /// Bytes of its parameter.
@@ -67,6 +67,8 @@ pub(crate) enum Special {
     Threads,
     Block,
     Blocks,
+    /// Cycles, which go on with each reading.
+    Clock,
 }
 
 /// A base and bytes behind it.
@@ -143,11 +145,13 @@ fn parse_kernel<'t>(
 ) -> Result<(String, Kernel), String> {
     let wrong = || format!("a kernel's head is not understood: `{head}`");
     let (name, rest) = head.split_once('(').ok_or_else(wrong)?;
-    let param = rest
-        .strip_prefix(".param .align 8 .b8 ")
-        .ok_or_else(wrong)?;
-    let (param_name, length) = param.split_once('[').ok_or_else(wrong)?;
-    let length = length.strip_suffix("])").ok_or_else(wrong)?;
+    let (param_name, length) = if rest == ")" {
+        ("", "0")
+    } else {
+        let param = rest.strip_prefix(".param .align 8 .b8 ");
+        let (param_name, length) = param.and_then(|it| it.split_once('[')).ok_or_else(wrong)?;
+        (param_name, length.strip_suffix("])").ok_or_else(wrong)?)
+    };
     let mut parser = Parser {
         kernel: Kernel {
             param_bytes: length.parse().map_err(|_| wrong())?,
@@ -324,6 +328,7 @@ impl Parser {
             ("setp.ge.u32", 3) => compare(Comparison::GreaterEqual, 32),
             ("setp.le.u32", 3) => compare(Comparison::LessEqual, 32),
             ("setp.lt.u32", 3) => compare(Comparison::Less, 32),
+            ("setp.lt.u64", 3) => compare(Comparison::Less, 64),
             ("setp.le.u64", 3) => compare(Comparison::LessEqual, 64),
             ("selp.b32", 4) => {
                 let choice = self.register(operands[3], 0)?;
@@ -418,7 +423,10 @@ impl Parser {
         if let Some(special) = special.filter(|_| bits == 32) {
             return Ok(Source::Special(special));
         }
-        if text == self.kernel.param_name && bits == 64 {
+        if text == "%clock64" && bits == 64 {
+            return Ok(Source::Special(Special::Clock));
+        }
+        if !text.is_empty() && text == self.kernel.param_name && bits == 64 {
             return Ok(Source::Param);
         }
         if text.starts_with('%') {

@@ -16,6 +16,14 @@ pub trait Memory {
     /// # Errors
     /// When there is no such memory, or it must not be written.
     fn store(&mut self, address: u64, bytes: usize, value: u128) -> Result<(), String>;
+
+    /// Reads the clock of the processor, in cycles.
+    ///
+    /// # Errors
+    /// When it has none.
+    fn clock(&mut self) -> Result<u64, String> {
+        Err("this processor has no clock".to_owned())
+    }
 }
 
 /// Where the parameter seems to be.
@@ -129,6 +137,10 @@ impl Run<'_> {
                 }
                 memory.store(self.aligned(address, bytes)?, bytes, value)?;
             }
+            Operation::Move(target, Source::Special(Special::Clock)) => {
+                let value = memory.clock()?;
+                self.set(*target, value);
+            }
             Operation::Move(target, source) => {
                 let value = self.read(*source)?;
                 self.set(*target, value);
@@ -223,6 +235,7 @@ impl Run<'_> {
             Source::Special(Special::Threads) => place.threads.into(),
             Source::Special(Special::Block) => place.block.into(),
             Source::Special(Special::Blocks) => place.blocks.into(),
+            Source::Special(Special::Clock) => return Err("only moved".to_owned()),
             Source::Param => PARAM_BASE,
         })
     }

@@ -5,7 +5,8 @@
 //! The functions are those of NVIDIA's driver interface; their types below are those of its documentation. A library is never
 //! closed, so its functions stay where they are.
 
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+use std::mem::ManuallyDrop;
 use std::sync::OnceLock;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
@@ -72,6 +73,9 @@ functions! {
 #[derive(Debug)]
 pub struct Driver {
     pub(super) functions: Functions,
+    /// Never closed: its functions are used as long as the process lives.
+    library: ManuallyDrop<Library>,
+    file: String,
     version: i32,
     devices: i32,
 }
@@ -106,10 +110,10 @@ impl Driver {
                 }
             })?;
         let functions = Functions::find(&library, file)?;
-        // The functions are used as long as the process lives.
-        let _ = library.into_raw();
         let mut driver = Self {
             functions,
+            library: ManuallyDrop::new(library),
+            file: file.to_owned(),
             version: 0,
             devices: 0,
         };
@@ -141,6 +145,21 @@ impl Driver {
         self.devices
     }
 
+    /// The address of another function of the driver, for callers that know its type.
+    ///
+    /// # Errors
+    /// When this driver has no such function.
+    pub fn find(&self, symbol: &'static str) -> Result<*const c_void, CudaError> {
+        let missing = || CudaError::OldDriver {
+            file: self.file.clone(),
+            symbol,
+        };
+        let name = CString::new(symbol).map_err(|_| missing())?;
+        // SAFETY: an address is looked up, and not used as anything here.
+        let found = unsafe { self.library.get::<*const c_void>(name.as_bytes_with_nul()) };
+        found.map(|address| *address).map_err(|_| missing())
+    }
+
     /// The name of a GPU.
     ///
     /// # Errors
@@ -157,7 +176,11 @@ impl Driver {
         Ok(text.to_string_lossy().into_owned())
     }
 
-    pub(super) fn device(&self, ordinal: i32) -> Result<c_int, CudaError> {
+    /// The driver's number for a GPU.
+    ///
+    /// # Errors
+    /// When there is no such GPU.
+    pub fn device(&self, ordinal: i32) -> Result<c_int, CudaError> {
         let mut device = 0;
         // SAFETY: writes one number.
         let code = unsafe { (self.functions.device)(&raw mut device, ordinal) };
@@ -165,8 +188,11 @@ impl Driver {
         Ok(device)
     }
 
-    /// Makes the driver's answer to a call an error, if it is one.
-    pub(super) fn check(
+    /// Makes the driver's answer to a call an error, if it is one. `argument` says what the call was about.
+    ///
+    /// # Errors
+    /// The driver's name and sentence for an answer that is not 0.
+    pub fn check(
         &self,
         code: c_int,
         call: &'static str,

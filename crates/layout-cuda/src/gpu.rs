@@ -99,11 +99,66 @@ impl Gpu {
         })
     }
 
-    /// Runs `action` in the context.
-    pub(super) fn inside<T>(
+    /// The driver that it is of.
+    pub const fn driver(&self) -> &'static Driver {
+        self.driver
+    }
+
+    /// Its context.
+    pub const fn context(&self) -> Handle {
+        self.context
+    }
+
+    /// Loads a module of PTX into the context, where it stays. `what` names it in errors.
+    ///
+    /// # Errors
+    /// The driver's errors, with the messages of its compiler.
+    pub fn load_module(&self, text: &str, what: &str) -> Result<Handle, CudaError> {
+        self.inside(|| load_module(self.driver, text, what))
+    }
+
+    /// A kernel of a module of this context.
+    ///
+    /// # Errors
+    /// The driver's errors, for example if there is none of this name.
+    pub fn kernel(&self, module: Handle, name: &str) -> Result<Handle, CudaError> {
+        self.inside(|| find_kernel(self.driver, module, name))
+    }
+
+    /// Starts one thread of a kernel whose only parameter is an array of bytes; `None` for a kernel without parameters.
+    ///
+    /// # Errors
+    /// The driver's errors.
+    ///
+    /// # Safety
+    /// `kernel` is one of this context whose parameter is at most as long as `parameter`, and what it does with these values is
+    /// sound; `stream` is one of this context.
+    pub unsafe fn start(
         &self,
-        action: impl FnOnce() -> Result<T, CudaError>,
-    ) -> Result<T, CudaError> {
+        kernel: Handle,
+        parameter: Option<&[u8]>,
+        stream: Stream,
+    ) -> Result<(), CudaError> {
+        let bytes = parameter.map_or(ptr::null(), <[u8]>::as_ptr);
+        let mut params: [*mut c_void; 1] = [bytes.cast_mut().cast()];
+        let params = match parameter {
+            Some(_) => params.as_mut_ptr(),
+            None => ptr::null_mut(),
+        };
+        // SAFETY: the caller's promise; the driver reads the parameter before it returns.
+        let code = unsafe {
+            let run = self.driver.functions.launch;
+            run(kernel, 1, 1, 1, 1, 1, 1, 0, stream, params, ptr::null_mut())
+        };
+        self.driver
+            .check(code, "cuLaunchKernel", || "one thread".to_owned())
+    }
+
+    /// Runs `action` in the context: it is the calling thread's current one meanwhile.
+    ///
+    /// # Errors
+    /// Those of `action`, and the driver's.
+    pub fn inside<T>(&self, action: impl FnOnce() -> Result<T, CudaError>) -> Result<T, CudaError> {
         let functions = &self.driver.functions;
         // SAFETY: the context lives as long as the process (the head of this file).
         let code = unsafe { (functions.push)(self.context) };
@@ -152,8 +207,15 @@ const JIT_ERROR_LOG_BUFFER_SIZE_BYTES: c_int = 6;
 
 /// Loads the kernels into the current context.
 fn load_kernels(driver: &Driver) -> Result<Vec<Handle>, CudaError> {
+    let module = load_module(driver, &module_text(), "the module of pack kernels")?;
+    let find = |kernel: KernelName| find_kernel(driver, module, &kernel.to_string());
+    KernelName::all().map(find).collect()
+}
+
+/// Loads a module into the current context.
+fn load_module(driver: &Driver, text: &str, what: &str) -> Result<Handle, CudaError> {
     // PTX has no zero bytes; an empty text would be refused by the driver.
-    let text = CString::new(module_text()).unwrap_or_default();
+    let text = CString::new(text).unwrap_or_default();
     let mut log = [0u8; 2048];
     let mut options = [JIT_ERROR_LOG_BUFFER, JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
     let mut values: [*mut c_void; 2] = [
@@ -175,19 +237,19 @@ fn load_kernels(driver: &Driver) -> Result<Vec<Handle>, CudaError> {
     };
     let written = log.iter().position(|&byte| byte == 0).unwrap_or(log.len());
     driver
-        .check(code, "cuModuleLoadDataEx", || {
-            "the module of pack kernels".to_owned()
-        })
+        .check(code, "cuModuleLoadDataEx", || what.to_owned())
         .map_err(|error| with_log(error, &log[..written]))?;
-    let find = |kernel: KernelName| {
-        let name = CString::new(kernel.to_string()).unwrap_or_default();
-        let mut function = Handle::default();
-        // SAFETY: a module of the current context and a name that ends with a zero.
-        let code = unsafe { (driver.functions.function)(&raw mut function, module, name.as_ptr()) };
-        driver.check(code, "cuModuleGetFunction", || format!("kernel {kernel}"))?;
-        Ok(function)
-    };
-    KernelName::all().map(find).collect()
+    Ok(module)
+}
+
+/// A kernel of a module of the current context.
+fn find_kernel(driver: &Driver, module: Handle, name: &str) -> Result<Handle, CudaError> {
+    let text = CString::new(name).unwrap_or_default();
+    let mut function = Handle::default();
+    // SAFETY: a module of the current context and a name that ends with a zero.
+    let code = unsafe { (driver.functions.function)(&raw mut function, module, text.as_ptr()) };
+    driver.check(code, "cuModuleGetFunction", || format!("kernel {name}"))?;
+    Ok(function)
 }
 
 fn with_log(error: CudaError, written: &[u8]) -> CudaError {

@@ -109,5 +109,5 @@ pub use matrix::Matrix;
 pub use place::{Place, PlaceKind};
 pub use profile::{Profile, SCHEMA};
 pub use sample::Sample;
-pub use section::{Document, Section};
+pub use section::{Document, Section, Spot};
 pub use surface::Surface;

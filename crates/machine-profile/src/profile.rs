@@ -116,7 +116,9 @@ impl Profile {
             line: None,
             key: "host".to_owned(),
             found: format!(
-                "the profile of another machine ({} there, here)",
+                "the profile of another machine ({} there, {} here: {})",
+                self.host.fingerprint(),
+                here.fingerprint(),
                 differences.join("; ")
             ),
             expected: "this machine's: `rankpoint scope` measures it, --foreign-profile uses the other one".to_owned(),

@@ -32,6 +32,18 @@ impl<'t> Document<'t> {
         Ok(Self { file, text, table })
     }
 
+    /// An error at a place that a [`Section`] has told, for rules that are about several keys.
+    pub fn error(&self, spot: Spot, key: impl Into<String>, found: &str, expected: &str) -> Error {
+        Error {
+            kind: Kind::Value,
+            file: self.file.to_owned(),
+            line: Some(line_of(self.text, spot.0)),
+            key: key.into(),
+            found: found.to_owned(),
+            expected: expected.to_owned(),
+        }
+    }
+
     /// Its outermost table.
     pub fn root(&self) -> Section<'_> {
         Section {
@@ -43,7 +55,11 @@ impl<'t> Document<'t> {
     }
 }
 
-/// A table of a [`Document`]. Keys that nobody asks for are ignored.
+/// A place in the text of a [`Document`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Spot(usize);
+
+/// A table of a [`Document`]. Keys that nobody asks for are ignored, unless [`Section::only`] refuses them.
 pub struct Section<'d> {
     document: &'d Document<'d>,
     path: String,
@@ -64,9 +80,45 @@ impl<'d> Section<'d> {
         self.table.contains_key(key)
     }
 
-    /// Its keys, in alphabetical order.
-    pub fn keys(&self) -> impl Iterator<Item = &str> {
-        self.table.keys().map(|key| &**key.get_ref())
+    /// Its document.
+    pub const fn document(&self) -> &'d Document<'d> {
+        self.document
+    }
+
+    /// The keys that lead to it, with points between them; empty for the outermost table.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Its keys in the order of the file, and where they stand.
+    pub fn keys(&self) -> Vec<(&'d str, Spot)> {
+        let keys = self.table.keys();
+        let mut keys: Vec<(&str, Spot)> = keys
+            .map(|key| (&**key.get_ref(), Spot(key.span().start)))
+            .collect();
+        keys.sort_by_key(|(_, spot)| spot.0);
+        keys
+    }
+
+    /// Refuses keys that are none of `known`.
+    ///
+    /// # Errors
+    /// [`Kind::Value`] at the first of them.
+    pub fn only(&self, known: &[&str]) -> Result<(), Error> {
+        let keys = self.keys();
+        let Some((key, spot)) = keys.into_iter().find(|(key, _)| !known.contains(key)) else {
+            return Ok(());
+        };
+        let expected = format!("one of {}", known.join(", "));
+        Err(self
+            .document
+            .error(spot, self.full(key), "unknown key", &expected))
+    }
+
+    /// Where the value of a key stands, or the table itself if it has no such key.
+    pub fn spot(&self, key: &str) -> Spot {
+        let value = self.table.get(key);
+        Spot(value.map_or(self.start, |value| value.span().start))
     }
 
     /// A text.
@@ -135,6 +187,30 @@ impl<'d> Section<'d> {
         number(value.value).ok_or_else(|| self.wrong(&value, NUMBER))
     }
 
+    /// Finite numbers, each 0 or larger.
+    ///
+    /// # Errors
+    /// As [`Self::text`].
+    pub fn numbers(&self, key: &str) -> Result<Vec<f64>, Error> {
+        const EXPECTED: &str = "an array of numbers";
+        let value = self.value(key, EXPECTED)?;
+        let read = |item: &Value<'d>| number(item.value).ok_or_else(|| self.wrong(item, NUMBER));
+        self.items(&value, EXPECTED, read)
+    }
+
+    /// Texts, and where each stands.
+    ///
+    /// # Errors
+    /// As [`Self::text`].
+    pub fn texts(&self, key: &str) -> Result<Vec<(String, Spot)>, Error> {
+        const EXPECTED: &str = "an array of texts in quotes";
+        let value = self.value(key, EXPECTED)?;
+        self.items(&value, EXPECTED, |item| match item.value {
+            DeValue::String(text) => Ok((text.to_string(), Spot(item.start))),
+            _ => Err(self.wrong(item, EXPECTED)),
+        })
+    }
+
     /// Whole numbers, each 0 or larger.
     ///
     /// # Errors
@@ -170,6 +246,19 @@ impl<'d> Section<'d> {
         let expected = format!("a table [{}]", self.full(key));
         let value = self.value(key, &expected)?;
         self.as_section(&value, &expected)
+    }
+
+    /// The tables in a table, by their keys and in the order of the file; none if it is missing.
+    ///
+    /// # Errors
+    /// If it, or something in it, is no table.
+    pub fn named_sections(&self, key: &str) -> Result<Vec<(&'d str, Section<'d>)>, Error> {
+        let Some(inner) = self.optional(key, Self::section)? else {
+            return Ok(Vec::new());
+        };
+        let keys = inner.keys().into_iter();
+        keys.map(|(name, _)| Ok((name, inner.section(name)?)))
+            .collect()
     }
 
     /// An array of tables; none if it is missing.
@@ -267,17 +356,11 @@ impl<'d> Section<'d> {
     }
 
     fn error_at(&self, key: String, start: usize, found: String, expected: &str) -> Error {
-        Error {
-            kind: Kind::Value,
-            file: self.document.file.to_owned(),
-            line: Some(line_of(self.document.text, start)),
-            key,
-            found,
-            expected: expected.to_owned(),
-        }
+        self.document.error(Spot(start), key, &found, expected)
     }
 
-    fn full(&self, key: &str) -> String {
+    /// A key with the keys that lead to it.
+    pub fn full(&self, key: &str) -> String {
         if self.path.is_empty() {
             key.to_owned()
         } else {

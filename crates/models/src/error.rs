@@ -73,3 +73,18 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<machine_profile::Error> for Error {
+    fn from(error: machine_profile::Error) -> Self {
+        Self::Input {
+            file: error.file.display().to_string(),
+            line: error.line.unwrap_or(1),
+            key: match error.key.is_empty() {
+                true => "file".to_owned(),
+                false => error.key,
+            },
+            found: error.found,
+            expected: error.expected,
+        }
+    }
+}

@@ -25,7 +25,6 @@ mod change;
 mod dual;
 mod error;
 mod expression;
-mod fields;
 pub mod identify;
 mod model;
 mod parse;

@@ -82,6 +82,8 @@ pub(crate) enum Given {
     Difference(Expression),
     /// Bytes and nanoseconds, by growing bytes; the parameter `bytes` selects.
     Curve(Vec<(f64, f64)>),
+    /// Only a machine profile has it.
+    Open,
 }
 
 /// A leaf of the model.
@@ -93,6 +95,8 @@ pub struct Component {
     pub(crate) source: Source,
     pub(crate) origin: Origin,
     pub(crate) experiment: Option<String>,
+    /// The entry of machine profiles that gives its value.
+    pub(crate) profile: Option<String>,
 }
 
 /// A name for terms that belong together.
@@ -174,12 +178,19 @@ impl Component {
         self.origin
     }
 
+    /// The entry of machine profiles that gives its value (see [`Model::values_given`]), and whether nothing else does.
+    #[must_use]
+    pub fn profile(&self) -> Option<(&str, bool)> {
+        let is_open = matches!(self.given, Given::Open);
+        self.profile.as_deref().map(|entry| (entry, is_open))
+    }
+
     /// Smallest and largest number of bytes that it was measured with, where it depends on them.
     #[must_use]
     pub fn range_bytes(&self) -> Option<(f64, f64)> {
         match &self.given {
             Given::Curve(points) => Some((points.first()?.0, points.last()?.0)),
-            Given::Value(_) | Given::Difference(_) => None,
+            Given::Value(_) | Given::Difference(_) | Given::Open => None,
         }
     }
 }

@@ -2,12 +2,10 @@
 //! Reads a model from TOML. What the file does not say rightly is an error with its line and key.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
-use toml::de::DeTable;
+use machine_profile::{Document, Section, Spot};
 
 use crate::expression::Expression;
-use crate::fields::{Fields, Place};
 use crate::model::{Component, Given, Origin, Quantity, Shares, Source, Sum, Term};
 use crate::{Error, Model};
 
@@ -22,9 +20,9 @@ struct Names {
 
 struct Declared {
     key: String,
-    span: Range<usize>,
+    spot: Spot,
     /// Names in its terms, with their places.
-    uses: Vec<(String, Range<usize>)>,
+    uses: Vec<(String, Spot)>,
     is_difference: bool,
 }
 
@@ -34,12 +32,8 @@ impl Model {
     /// # Errors
     /// [`Error::Input`]: what the file does not say as expected.
     pub fn parse(file: &str, text: &str) -> Result<Self, Error> {
-        let place = Place { file, text };
-        let table = DeTable::parse(text).map_err(|error| {
-            let span = error.span().unwrap_or(0..0);
-            place.error(&span, "file", error.message(), "TOML")
-        })?;
-        let root = Fields::root(place, &table);
+        let document = Document::parse(text, file.as_ref())?;
+        let root = document.root();
         let known = [
             "name",
             "note",
@@ -52,52 +46,46 @@ impl Model {
         ];
         root.only(&known)?;
         let name = root.text("name")?;
-        let name = name.ok_or_else(|| root.error("name", "nothing", "a name of the model"))?;
-        let origin = root
-            .word("origin", &Origin::ALL)?
-            .unwrap_or(Origin::Assumed);
+        let origin = word(&root, "origin", &Origin::ALL)?.unwrap_or(Origin::Assumed);
         let mut names = Names::default();
         let parameters = parameters(&root, &mut names)?;
-        let components = root.tables("component")?.into_iter();
+        let components = root.named_sections("component")?.into_iter();
         let components = components.map(|(name, row)| component(name, &row, origin, &mut names));
         let components = components.collect::<Result<_, _>>()?;
         let sums = sums(&root, &mut names)?;
-        let quantities = root.tables("quantity")?.into_iter();
+        let quantities = root.named_sections("quantity")?.into_iter();
         let quantities = quantities.map(|(name, row)| quantity(name, &row, &mut names));
         let quantities = quantities.collect::<Result<_, _>>()?;
-        let shares = root.tables("shares")?.into_iter();
+        let shares = root.named_sections("shares")?.into_iter();
         let shares = shares.map(|(name, row)| share(name, &row, &mut names));
         let shares = shares.collect::<Result<_, _>>()?;
-        names.check(place)?;
+        names.check(&document)?;
         let model = Self {
             name,
-            note: root.text("note")?,
+            note: root.optional("note", Section::text)?,
             parameters,
             components,
             sums,
             quantities,
             shares,
         };
-        model.check_differences(place, &names)?;
+        model.check_differences(&document, &names)?;
         Ok(model)
     }
 
     /// A difference may come out negative only once all components are known.
-    fn check_differences(&self, place: Place<'_>, names: &Names) -> Result<(), Error> {
+    fn check_differences(&self, document: &Document<'_>, names: &Names) -> Result<(), Error> {
         let values = self.values();
         for (row, value) in self.components.iter().zip(&values.leaves) {
             if value.is_finite() && *value >= 0.0 {
                 continue;
             }
-            let declared = names.declared.get(&row.name);
-            let span = declared.map_or(0..0, |declared| declared.span.clone());
+            let Some(declared) = names.declared.get(&row.name) else {
+                continue;
+            };
             let key = format!("component.{}.difference", row.name);
-            return Err(place.error(
-                &span,
-                &key,
-                &value.to_string(),
-                "a difference of at least 0",
-            ));
+            let (found, expected) = (value.to_string(), "a difference of at least 0");
+            return Err(document.error(declared.spot, key, &found, expected).into());
         }
         Ok(())
     }
@@ -107,13 +95,13 @@ impl Names {
     /// A name and the names that it uses; each name stands once.
     fn declare(
         &mut self,
-        row: &Fields<'_, '_>,
+        row: &Section<'_>,
         name: &str,
-        span: &Range<usize>,
-        terms: &[(Term, Range<usize>)],
+        spot: Spot,
+        terms: &[(Term, Spot)],
         is_difference: bool,
     ) -> Result<(), Error> {
-        let key = row.path.clone();
+        let key = row.path().to_owned();
         let is_name = name
             .starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_')
             && name
@@ -122,23 +110,21 @@ impl Names {
             && !matches!(name, "max" | "min" | "ceil");
         if !is_name {
             let expected = "a name of letters, digits and _, which begins with a letter";
-            return Err(row.place.error(span, &key, name, expected));
+            return Err(row.document().error(spot, key, name, expected).into());
         }
         if let Some(other) = self.declared.get(name) {
             let expected = format!("another name: {} has it", other.key);
-            return Err(row.place.error(span, &key, name, &expected));
+            return Err(row.document().error(spot, key, name, &expected).into());
         }
-        let uses = terms.iter().flat_map(|(term, place)| {
+        let uses = terms.iter().flat_map(|(term, spot)| {
             let mut names = Vec::new();
             term.expression.names(&mut names);
-            let names = names
-                .into_iter()
-                .map(|name| (name.to_owned(), place.clone()));
+            let names = names.into_iter().map(|name| (name.to_owned(), *spot));
             names.collect::<Vec<_>>()
         });
         let declared = Declared {
             key,
-            span: span.clone(),
+            spot,
             uses: uses.collect(),
             is_difference,
         };
@@ -147,24 +133,21 @@ impl Names {
     }
 
     /// All names are known, and none is made of itself.
-    fn check(&self, place: Place<'_>) -> Result<(), Error> {
+    fn check(&self, document: &Document<'_>) -> Result<(), Error> {
         let mut sizes = BTreeMap::new();
         for (name, declared) in &self.declared {
-            for (used, span) in &declared.uses {
+            for &(ref used, spot) in &declared.uses {
+                let refused =
+                    |expected| document.error(spot, declared.key.as_str(), used, expected);
                 let Some(row) = self.declared.get(used) else {
-                    return Err(place.error(
-                        span,
-                        &declared.key,
-                        used,
-                        "a component, sum or quantity",
-                    ));
+                    return Err(refused("a component, sum or quantity").into());
                 };
                 if declared.is_difference && (row.is_difference || !row.uses.is_empty()) {
                     let expected = "components with a value, and parameters";
-                    return Err(place.error(span, &declared.key, used, expected));
+                    return Err(refused(expected).into());
                 }
             }
-            self.size(place, name, &mut Vec::new(), &mut sizes)?;
+            self.size(document, name, &mut Vec::new(), &mut sizes)?;
         }
         Ok(())
     }
@@ -172,7 +155,7 @@ impl Names {
     /// Terms that a name stands for.
     fn size<'n>(
         &'n self,
-        place: Place<'_>,
+        document: &Document<'_>,
         name: &'n str,
         path: &mut Vec<&'n str>,
         sizes: &mut BTreeMap<&'n str, usize>,
@@ -186,38 +169,42 @@ impl Names {
         if path.contains(&name) {
             let found = format!("{} -> {name}", path.join(" -> "));
             let expected = "terms that do not lead back to it";
-            return Err(place.error(&declared.span, &declared.key, &found, expected));
+            let key = declared.key.as_str();
+            return Err(document.error(declared.spot, key, &found, expected).into());
         }
         path.push(name);
         let mut size = 1_usize;
         for (used, _) in &declared.uses {
-            size = size.saturating_add(self.size(place, used, path, sizes)?);
+            size = size.saturating_add(self.size(document, used, path, sizes)?);
         }
         path.pop();
         if size > MAX_TERMS {
             let expected = format!("at most {MAX_TERMS} terms");
-            return Err(place.error(&declared.span, &declared.key, "more terms", &expected));
+            let key = declared.key.as_str();
+            return Err(document
+                .error(declared.spot, key, "more terms", &expected)
+                .into());
         }
         sizes.insert(name, size);
         Ok(size)
     }
 }
 
-fn parameters(root: &Fields<'_, '_>, names: &mut Names) -> Result<BTreeMap<String, f64>, Error> {
+fn parameters(root: &Section<'_>, names: &mut Names) -> Result<BTreeMap<String, f64>, Error> {
     let mut all = BTreeMap::new();
-    let Some(table) = root.table("parameter")? else {
+    let Some(table) = root.optional("parameter", Section::section)? else {
         return Ok(all);
     };
-    for (name, span, value) in table.entries() {
-        names.declare(&table, name, &span, &[], false)?;
-        all.insert(name.to_owned(), table.as_number(name, value)?);
+    for (name, spot) in table.keys() {
+        names.declare(&table, name, spot, &[], false)?;
+        all.insert(name.to_owned(), table.number(name)?);
     }
     Ok(all)
 }
 
 fn component(
-    name: String,
-    row: &Fields<'_, '_>,
+    name: &str,
+    row: &Section<'_>,
     origin: Origin,
     names: &mut Names,
 ) -> Result<Component, Error> {
@@ -229,70 +216,73 @@ fn component(
         "source",
         "origin",
         "experiment",
+        "profile",
     ])?;
     let mut terms = Vec::new();
     let given = if row.has("bytes") {
         Given::Curve(curve(row)?)
-    } else if let Some(text) = row.text("difference")? {
+    } else if let Some(text) = row.optional("difference", Section::text)? {
         if row.has("ns") {
-            return Err(row.error("ns", "both", "ns or difference, not both"));
+            let expected = "ns or difference, not both";
+            return Err(row.error("ns", "both", expected).into());
         }
-        let term = term(row, "difference", &text, row.span("difference"))?;
-        terms.push((term.clone(), row.span("difference")));
+        let term = term(row, "difference", &text, row.spot("difference"))?;
+        terms.push((term.clone(), row.spot("difference")));
         Given::Difference(term.expression)
+    } else if row.has("profile") && !row.has("ns") {
+        Given::Open
     } else {
-        let value = row.number("ns")?;
-        let expected = "nanoseconds, at least 0";
-        Given::Value(value.ok_or_else(|| row.error("ns", "nothing", expected))?)
+        Given::Value(row.number("ns")?)
     };
     let is_difference = matches!(given, Given::Difference(_));
-    names.declare(row, &name, &row.span("ns"), &terms, is_difference)?;
+    names.declare(row, name, row.spot("ns"), &terms, is_difference)?;
     let usual = if is_difference {
         Source::Difference
     } else {
         Source::Assumed
     };
-    let source = row.word("source", &Source::ALL)?.unwrap_or(usual);
+    let source = word(row, "source", &Source::ALL)?.unwrap_or(usual);
     let usual = match source {
         Source::Assumed => Origin::Assumed,
         _ if is_difference => Origin::Derived,
         _ => origin,
     };
     Ok(Component {
-        name,
+        name: name.to_owned(),
         given,
-        sd: row.number("sd")?,
+        sd: row.optional("sd", Section::number)?,
         source,
-        origin: row.word("origin", &Origin::ALL)?.unwrap_or(usual),
-        experiment: row.text("experiment")?,
+        origin: word(row, "origin", &Origin::ALL)?.unwrap_or(usual),
+        experiment: row.optional("experiment", Section::text)?,
+        profile: row.optional("profile", Section::text)?,
     })
 }
 
-fn curve(row: &Fields<'_, '_>) -> Result<Vec<(f64, f64)>, Error> {
-    let bytes = row.numbers("bytes")?.unwrap_or_default();
-    let nanoseconds = row.numbers("ns")?.unwrap_or_default();
+fn curve(row: &Section<'_>) -> Result<Vec<(f64, f64)>, Error> {
+    let (bytes, nanoseconds) = (row.numbers("bytes")?, row.numbers("ns")?);
     if bytes.is_empty() || bytes.len() != nanoseconds.len() {
         let found = format!("{} numbers", nanoseconds.len());
         let expected = format!(
             "{} numbers, one for each of bytes, and at least one",
             bytes.len()
         );
-        return Err(row.error("ns", &found, &expected));
+        return Err(row.error("ns", &found, &expected).into());
     }
     if bytes.windows(2).any(|pair| pair[0] >= pair[1]) {
-        return Err(row.error("bytes", "other numbers", "growing numbers of bytes"));
+        let expected = "growing numbers of bytes";
+        return Err(row.error("bytes", "other numbers", expected).into());
     }
     Ok(bytes.into_iter().zip(nanoseconds).collect())
 }
 
-fn sums(root: &Fields<'_, '_>, names: &mut Names) -> Result<Vec<Sum>, Error> {
-    let Some(table) = root.table("sum")? else {
+fn sums(root: &Section<'_>, names: &mut Names) -> Result<Vec<Sum>, Error> {
+    let Some(table) = root.optional("sum", Section::section)? else {
         return Ok(Vec::new());
     };
     let mut all = Vec::new();
-    for (name, span, _) in table.entries() {
+    for (name, spot) in table.keys() {
         let terms = terms(&table, name)?;
-        names.declare(&table, name, &span, &terms, false)?;
+        names.declare(&table, name, spot, &terms, false)?;
         all.push(Sum {
             name: name.to_owned(),
             terms: terms.into_iter().map(|(term, _)| term).collect(),
@@ -301,65 +291,76 @@ fn sums(root: &Fields<'_, '_>, names: &mut Names) -> Result<Vec<Sum>, Error> {
     Ok(all)
 }
 
-fn quantity(name: String, row: &Fields<'_, '_>, names: &mut Names) -> Result<Quantity, Error> {
+fn quantity(name: &str, row: &Section<'_>, names: &mut Names) -> Result<Quantity, Error> {
     row.only(&["terms", "observed", "experiment", "note"])?;
     let terms = terms(row, "terms")?;
-    names.declare(row, &name, &row.span("terms"), &terms, false)?;
-    let observed = row.number("observed")?;
+    names.declare(row, name, row.spot("terms"), &terms, false)?;
+    let observed = row.optional("observed", Section::number)?;
     if observed == Some(0.0) {
-        return Err(row.error("observed", "0", "a number above 0"));
+        return Err(row.error("observed", "0", "a number above 0").into());
     }
     Ok(Quantity {
-        name,
+        name: name.to_owned(),
         terms: terms.into_iter().map(|(term, _)| term).collect(),
         observed,
-        experiment: row.text("experiment")?,
-        note: row.text("note")?,
+        experiment: row.optional("experiment", Section::text)?,
+        note: row.optional("note", Section::text)?,
     })
 }
 
-fn share(name: String, row: &Fields<'_, '_>, names: &mut Names) -> Result<Shares, Error> {
+fn share(name: &str, row: &Section<'_>, names: &mut Names) -> Result<Shares, Error> {
     row.only(&["of", "parts"])?;
-    let of = row.text("of")?;
-    let of = of.ok_or_else(|| row.error("of", "nothing", "a term"))?;
-    let of = term(row, "of", &of, row.span("of"))?;
-    let Some(table) = row.table("parts")? else {
-        return Err(row.error("parts", "nothing", "a table of terms"));
-    };
-    let mut used = vec![(of.clone(), row.span("of"))];
+    let of = term(row, "of", &row.text("of")?, row.spot("of"))?;
+    let table = row.section("parts")?;
+    let mut used = vec![(of.clone(), row.spot("of"))];
     let mut parts = Vec::new();
-    for (part, _, value) in table.entries() {
-        let text = table.text(part)?.unwrap_or_default();
-        let parsed = term(&table, part, &text, value.span())?;
-        used.push((parsed.clone(), value.span()));
+    for (part, _) in table.keys() {
+        let spot = table.spot(part);
+        let parsed = term(&table, part, &table.text(part)?, spot)?;
+        used.push((parsed.clone(), spot));
         parts.push((part.to_owned(), parsed));
     }
     // Tables have names of their own kind: they are no terms.
     let inner = format!("shares_of_{}", names.declared.len());
-    names.declare(row, &inner, &row.span("of"), &used, false)?;
-    Ok(Shares { name, of, parts })
+    names.declare(row, &inner, row.spot("of"), &used, false)?;
+    Ok(Shares {
+        name: name.to_owned(),
+        of,
+        parts,
+    })
 }
 
-fn terms(row: &Fields<'_, '_>, key: &str) -> Result<Vec<(Term, Range<usize>)>, Error> {
-    let texts = row.texts(key)?.filter(|texts| !texts.is_empty());
-    let texts = texts.ok_or_else(|| row.error(key, "nothing", "a list of terms in quotes"))?;
-    let all = texts.into_iter().map(|(text, span)| {
-        let parsed = term(row, key, &text, span.clone())?;
-        Ok((parsed, span))
+/// One of several words, which may be missing.
+fn word<T: Copy>(
+    row: &Section<'_>,
+    key: &str,
+    words: &[(&'static str, T)],
+) -> Result<Option<T>, Error> {
+    let found = row.optional(key, |row, key| row.name(key, words, |(word, _)| word))?;
+    Ok(found.map(|(_, value)| value))
+}
+
+fn terms(row: &Section<'_>, key: &str) -> Result<Vec<(Term, Spot)>, Error> {
+    let texts = row.texts(key)?;
+    if texts.is_empty() {
+        return Err(row.error(key, "none", "at least one term in quotes").into());
+    }
+    let all = texts.into_iter().map(|(text, spot)| {
+        let parsed = term(row, key, &text, spot)?;
+        Ok((parsed, spot))
     });
     all.collect()
 }
 
-fn term(row: &Fields<'_, '_>, key: &str, text: &str, span: Range<usize>) -> Result<Term, Error> {
+fn term(row: &Section<'_>, key: &str, text: &str, spot: Spot) -> Result<Term, Error> {
     match Expression::parse(text) {
         Ok(expression) => Ok(Term {
             text: text.to_owned(),
             expression,
         }),
         Err(expected) => {
-            Err(row
-                .place
-                .error(&span, &row.key(key), &format!("'{text}'"), &expected))
+            let (key, found) = (row.full(key), format!("'{text}'"));
+            Err(row.document().error(spot, key, &found, &expected).into())
         }
     }
 }

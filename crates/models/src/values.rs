@@ -79,8 +79,8 @@ impl Model {
             }
             match &row.given {
                 Given::Value(value) => *value,
-                // It is taken below, with the values of the others.
-                Given::Difference(_) => 0.0,
+                // A difference is taken below, with the values of the others.
+                Given::Difference(_) | Given::Open => 0.0,
                 Given::Curve(points) => {
                     let (value, is_measured) = on_curve(points, bytes);
                     if !is_measured {

@@ -86,23 +86,23 @@ fn error(text: &str) -> String {
 const WRONG: [(&str, &str); 19] = [
     (
         "b = { ns = -3 }",
-        "m.toml:4: component.b.ns: -3: expected a number, at least 0",
+        "m.toml:4: component.b.ns: -3: expected a finite number, 0 or larger",
     ),
     (
         "b = { ns = nan }",
-        "m.toml:4: component.b.ns: nan: expected a number, at least 0",
+        "m.toml:4: component.b.ns: nan: expected a finite number, 0 or larger",
     ),
     (
         "b = { }",
-        "m.toml:4: component.b.ns: nothing: expected nanoseconds, at least 0",
+        "m.toml:4: component.b.ns: missing: expected a finite number, 0 or larger",
     ),
     (
         "b = { ns = 'x' }",
-        "m.toml:4: component.b.ns: a text: expected a number, at least 0",
+        "m.toml:4: component.b.ns: the text \"x\": expected a finite number, 0 or larger",
     ),
     (
         "b = { ns = 1, source = 'guess' }",
-        "m.toml:4: component.b.source: guess: expected one of timer, trace, difference, amortised, assumed",
+        "m.toml:4: component.b.source: 'guess': expected one of timer, trace, difference, amortised, assumed",
     ),
     (
         "b = { ns = 1, sdd = 1 }",
@@ -146,7 +146,7 @@ const WRONG: [(&str, &str); 19] = [
     ),
     (
         "[quantity.t]\nterms = []",
-        "m.toml:5: quantity.t.terms: nothing: expected a list of terms",
+        "m.toml:5: quantity.t.terms: none: expected at least one term",
     ),
     (
         "[quantity.t]\nterms = ['a']\nobserved = 0",
@@ -167,7 +167,7 @@ fn wrong_files_are_refused_with_line_key_and_what_was_expected() {
         let found = error(&text);
         assert!(found.contains(told), "{rest}: {found}");
     }
-    assert!(error("").contains("name: nothing: expected a name of the model"));
+    assert!(error("").contains("name: missing: expected a text in quotes"));
 }
 
 #[test]

@@ -5,8 +5,10 @@
 //! timing         repetitions, trials, statistics, independence; two ways at once; asynchronous devices
 //! threads        pairs and teams of bound threads
 //! memory, kernels   what is measured works on and runs
+//! gpu            GPUs, through the driver that is found at run time
 //! session, entry    what an entry may use, and the rows of the table
-//! groups         the rows: line, atomic, copy, stream, single, double, cma, numa, page, memory, wake, call, pack, network
+//! groups         the rows: line, atomic, copy, stream, single, double, cma, numa, page, memory, wake, call, pack, network, gpu
+//! guard          governor and boost: recorded, set and restored
 //! machine        which machine this is, and its places
 //! measure        entries one after the other become a profile
 //! ```
@@ -15,7 +17,9 @@
 //! of Non-Contiguous Data in Distributed GPU Computing* (University of Illinois, 2021), chapters 3 and 6.
 
 mod entry;
+mod gpu;
 mod groups;
+mod guard;
 mod kernels;
 mod machine;
 mod measure;
@@ -27,6 +31,7 @@ pub mod timing;
 
 pub use entry::Entry;
 pub use groups::{entries, run_peer};
+pub use guard::{SteadyClock, run_watcher};
 pub use machine::{here, places};
 pub use measure::{Progress, measure};
 pub use session::{Effort, Found, Outcome, Session};

@@ -7,6 +7,7 @@ use machine_profile::{Control, Host, Profile, Sample, Skipped};
 
 use crate::entry::Entry;
 use crate::groups::yardstick;
+use crate::guard::SteadyClock;
 use crate::session::{Effort, Found, Session};
 
 /// How often an entry on two cores is measured again because the distance of the cores changed meanwhile.
@@ -158,11 +159,13 @@ fn round(value: &mut f64) {
 /// Under which conditions everything was measured.
 fn controls(session: &Session, distances: &[f64], moved: &[String]) -> Vec<Control> {
     let (dropped, values) = session.disturbed();
-    let mut controls = vec![Control {
+    let clock = session.clock.as_ref();
+    let mut controls = clock.map_or_else(Vec::new, SteadyClock::controls);
+    controls.push(Control {
         name: "undisturbed".to_owned(),
         asked: "values during which the thread had no page fault and kept its core".to_owned(),
         held: format!("{dropped} of {values} values dropped"),
-    }];
+    });
     if !distances.is_empty() {
         let low = distances.iter().copied().fold(f64::INFINITY, f64::min);
         let high = distances.iter().copied().fold(0.0, f64::max);

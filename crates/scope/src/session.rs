@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an entry may use while it is measured, and what it gives.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use layout_cuda::Driver;
 use machine_profile::{Axis, Cost, Curve, Matrix, Place, PlaceKind, Point, Sample, Surface};
 
+use crate::gpu::Unit;
+use crate::guard::SteadyClock;
 use crate::sync::{AtomicU64, Ordering};
 use crate::threads::Spot;
 use crate::timing::{Plan, Sampled, disturbance, sample};
@@ -46,6 +50,8 @@ pub struct Session {
     pub trials: Option<usize>,
     /// The command that starts the second process (see [`crate::run_peer`]).
     pub peer: Vec<String>,
+    /// The clock of the processors, for the record.
+    pub clock: Option<SteadyClock>,
     /// When what is measured should have ended.
     pub(crate) deadline: Option<Instant>,
     /// Processors of the two ends of entries with two of them.
@@ -53,6 +59,8 @@ pub struct Session {
     cores: Vec<u32>,
     dropped: AtomicU64,
     values: AtomicU64,
+    /// GPUs, or why there are none; opened by the first entry that needs one.
+    gpus: OnceLock<Result<Vec<Unit>, String>>,
 }
 
 impl Session {
@@ -70,6 +78,7 @@ impl Session {
             effort,
             sizes: Vec::new(),
             trials: None,
+            clock: None,
             deadline: None,
             peer,
             ends: [0, farthest(&places, cores.len())],
@@ -77,6 +86,7 @@ impl Session {
             cores,
             dropped: AtomicU64::new(0),
             values: AtomicU64::new(0),
+            gpus: OnceLock::new(),
         })
     }
 
@@ -94,6 +104,28 @@ impl Session {
         }
         self.ends = ends;
         Ok(())
+    }
+
+    /// Takes the GPUs of another driver than this machine's.
+    ///
+    /// # Errors
+    /// When the driver refuses, or GPUs were in use already.
+    pub fn use_gpu_driver(&mut self, driver: &'static Driver) -> Result<(), String> {
+        let units = Unit::all(driver).map_err(|error| error.to_string())?;
+        let set = self.gpus.set(Ok(units));
+        set.map_err(|_| "the GPUs of this machine are in use".to_owned())
+    }
+
+    /// The GPUs of this machine.
+    ///
+    /// # Errors
+    /// When there are none.
+    pub(crate) fn gpus(&self) -> Result<&[Unit], String> {
+        let found = self.gpus.get_or_init(|| {
+            let driver = Driver::get().map_err(|error| format!("needs an NVIDIA GPU: {error}"))?;
+            Unit::all(driver).map_err(|error| error.to_string())
+        });
+        found.as_deref().map_err(Clone::clone)
     }
 
     /// Processors that may be used.

@@ -193,6 +193,8 @@ pub(super) fn models(scope: Scope) -> Result<Found, String> {
         "--release",
         "-p",
         "rankpoint-fabric",
+        "-p",
+        "rankpoint-channels",
         "--lib",
         "--target-dir",
         &folder,

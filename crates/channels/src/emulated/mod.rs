@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An emulated network interface with a virtual clock.
+//! An emulated network interface, with a virtual clock and in real time.
 //!
 //! | file | contents |
 //! |---|---|
@@ -8,6 +8,7 @@
 //! | `lanes` | locks and lanes in virtual time: the first to come is served first |
 //! | `microbenchmark` | threads that post writes and poll for completions, as discrete events |
 //! | `kernel` | a product of matrices in a global array, in each category |
+//! | [`wall`] | the same interface in memory, with threads and in real time |
 //!
 //! Queueing at locks, lanes and fetch units follows from the events. Effects without a known cause are [`Constants`]: the emulation
 //! contains them, it does not find them.
@@ -18,6 +19,7 @@ mod arrangement;
 mod kernel;
 mod lanes;
 mod microbenchmark;
+pub mod wall;
 mod workload;
 
 pub use arrangement::{Arrangement, Seat};

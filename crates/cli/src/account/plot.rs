@@ -10,7 +10,7 @@ use plotters::prelude::*;
 use super::calls::{Group, Level};
 use super::published::published;
 use super::report::Counted;
-use crate::bench::picture::{COLORS, Picture, render};
+use crate::plot::{COLORS, Picture, render};
 
 /// Pixels of the picture without its bars, and of a bar with the gap above it.
 const MARGINS: (u32, u32) = (900, 150);

@@ -29,10 +29,8 @@ mod measurement;
 mod options;
 mod others;
 mod page;
-pub(crate) mod picture;
 mod plot;
 mod rank;
-mod raster;
 pub(crate) mod results;
 mod round;
 mod run;
@@ -41,7 +39,7 @@ pub(crate) mod target;
 mod threads;
 
 pub(crate) use options::{BenchOptions, Sizes, sizes};
-pub(crate) use rank::{PARTS, WINDOWS, run_rank};
+pub(crate) use rank::{CALLS, PARTS, WINDOWS, run_rank};
 pub(crate) use run::{print, run, tell, write};
 
 /// First word of the command line that makes this program a rank.

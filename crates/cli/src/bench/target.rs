@@ -100,7 +100,7 @@ pub(crate) fn settle(targets: &mut [Target], hosts: &HostOptions) -> Result<(), 
 }
 
 /// The library of a launcher and a folder, and the peers of a file.
-pub(super) fn with_peers(
+pub(crate) fn with_peers(
     mpiexec: Option<&str>,
     folder: Option<&Path>,
     peers: Option<&Path>,

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use crate::profile::ProfileOptions;
+
 /// Options of `rankpoint model`.
 #[derive(Args)]
 pub(crate) struct ModelOptions {
@@ -21,6 +23,8 @@ pub(super) struct Common {
     /// Take a parameter or a measured component as another number, before differences are taken: c=32
     #[arg(long, value_parser = given, value_name = "NAME=NUMBER")]
     pub(super) given: Vec<(String, f64)>,
+    #[command(flatten)]
+    pub(super) profile: ProfileOptions,
     /// What is printed
     #[arg(long, value_enum, default_value = "text")]
     pub(super) format: Format,

@@ -17,16 +17,19 @@ pub(crate) fn run(options: &ModelOptions) -> Result<(), String> {
 fn output(question: &Question) -> Result<String, String> {
     match question {
         Question::Show { common } => {
-            let (model, values) = source::read(common)?;
-            Ok(shown::show(&model, &values)?.show(common.format))
+            let asked = source::read(common)?;
+            let report = shown::show(&asked.model, &asked.values)?;
+            Ok(asked.show(report, common.format))
         }
         Question::Predict { quantities, common } => {
-            let (model, values) = source::read(common)?;
-            Ok(asked::predict(&model, &values, quantities)?.show(common.format))
+            let asked = source::read(common)?;
+            let report = asked::predict(&asked.model, &asked.values, quantities)?;
+            Ok(asked.show(report, common.format))
         }
         Question::Whatif { set, of, common } => {
-            let (model, values) = source::read(common)?;
-            Ok(asked::what_if(&model, &values, set, of)?.show(common.format))
+            let asked = source::read(common)?;
+            let report = asked::what_if(&asked.model, &asked.values, set, of)?;
+            Ok(asked.show(report, common.format))
         }
         Question::Need {
             components,
@@ -34,21 +37,20 @@ fn output(question: &Question) -> Result<String, String> {
             of,
             common,
         } => {
-            let (model, values) = source::read(common)?;
-            let answer = asked::need(&model, &values, (of, *gain), components)?;
-            Ok(answer.show(common.format))
+            let asked = source::read(common)?;
+            let report = asked::need(&asked.model, &asked.values, (of, *gain), components)?;
+            Ok(asked.show(report, common.format))
         }
         Question::Sensitivity { of, common } => {
-            let (model, values) = source::read(common)?;
-            Ok(asked::sensitivity(&model, &values, of)?.show(common.format))
+            let asked = source::read(common)?;
+            let report = asked::sensitivity(&asked.model, &asked.values, of)?;
+            Ok(asked.show(report, common.format))
         }
-        Question::Sweep(options) => {
-            let (model, values) = source::read(&options.common)?;
-            swept::sweep(&model, &values, options)
-        }
+        Question::Sweep(options) => swept::sweep(source::read(&options.common)?, options),
         Question::Window(options) => {
-            let (model, values) = source::read(&options.common)?;
-            Ok(windows::window(&model, &values, options)?.show(options.common.format))
+            let asked = source::read(&options.common)?;
+            let report = windows::window(&asked.model, &asked.values, options)?;
+            Ok(asked.show(report, options.common.format))
         }
         Question::Calibrate { output, measure } => {
             let calibration = calibrated::calibrate(measure, &calibrated::library(measure)?)?;
@@ -195,5 +197,71 @@ mod tests {
         assert!(error("trace x --completions y").contains("expected an address such as 0x2000"));
         assert!(error("check --runs 0").contains("--runs"));
         assert!(error("window --path Misc Misc Misc Nothing PCIe").contains("Nothing: no such"));
+    }
+
+    /// The profile of a made-up machine.
+    const PROFILE: &str = r#"
+schema = 1
+created = "2026-01-31T12:00:00Z"
+tool = "test"
+mode = "quick"
+[host]
+cpu = "x"
+architecture = "x86_64"
+cores = 2
+l3_bytes = 0
+numa_nodes = 1
+page_bytes = 4096
+virtual = false
+kernel = "6.1"
+fingerprint = "FINGERPRINT"
+[[curves]]
+name = "line/payload"
+axis = "bytes"
+points = [{ x = 8, ns = 60, trimean = 60, mad = 1, n = 9, iid = true }, { x = 64, ns = 100, trimean = 100, mad = 1, n = 9, iid = true }]
+[[curves]]
+name = "mpi/latency"
+axis = "bytes"
+points = [{ x = 8, ns = 180, trimean = 180, mad = 1, n = 9, iid = true }, { x = 64, ns = 250, trimean = 250, mad = 1, n = 9, iid = true }]
+[[costs]]
+name = "mpi/window"
+ns = 40
+trimean = 40
+mad = 1
+n = 9
+iid = true
+"#;
+
+    #[test]
+    fn a_machine_profile_gives_components_and_a_foreign_one_is_refused() {
+        let folder = std::env::temp_dir().join(format!("rankpoint-node-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let file = folder.join("p.toml");
+        // The file's own identity, which the error of a wrong one tells.
+        let wrong = machine_profile::Profile::parse(PROFILE, &file).expect_err("no identity");
+        let right = wrong.expected.split('\'').nth(1).expect("the identity");
+        std::fs::write(&file, PROFILE.replace("FINGERPRINT", right)).expect("a file");
+        let node = format!("--model node --profile {}", file.display());
+        let refused = told(&format!("predict {node}")).expect_err("another machine");
+        let here = ::scope::here().fingerprint();
+        assert!(
+            refused.contains(&format!("{right} there, {here} here")),
+            "{refused}"
+        );
+        let text = told(&format!("predict {node} --foreign-profile")).expect("a text");
+        assert!(text.contains("250"), "{text}");
+        let sources = "wire (line/payload), message (mpi/latency), window (mpi/window).";
+        assert!(text.contains(sources), "{text}");
+        let large = told(&format!(
+            "predict {node} --foreign-profile --given bytes=128"
+        ));
+        let large = large.expect("a text");
+        assert!(
+            large.contains("extrapolated: measured from 8 to 64 bytes"),
+            "{large}"
+        );
+        let none = told(&format!("show --profile {}", file.display())).expect_err("not used");
+        assert!(none.contains("expected one such as --model node"), "{none}");
+        std::fs::remove_dir_all(folder).expect("a folder of our own");
     }
 }

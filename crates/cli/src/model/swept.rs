@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `sweep`: gains over reductions, as a table, comma-separated values, or a picture.
 
-use models::{Model, Values};
-use plotters::coord::Shift;
-use plotters::prelude::*;
-
 use super::asked::extrapolated;
 use super::options::SweepOptions;
 use super::report::{Cell, Report, Table};
 use super::shown::{head, mixture};
-use crate::bench::picture::{COLORS, Picture, render};
-
-const PANEL: (u32, u32) = (760, 440);
+use super::source::Asked;
+use crate::plot::{AxisText, Chart, Charts, Line, Scale, render};
 
 /// Gains of one quantity.
 struct Panel {
@@ -27,11 +22,13 @@ struct Gains<'a> {
 }
 
 /// The answer; it writes the picture.
-pub(super) fn sweep(
-    model: &Model,
-    values: &Values,
-    options: &SweepOptions,
-) -> Result<String, String> {
+pub(super) fn sweep(asked: Asked, options: &SweepOptions) -> Result<String, String> {
+    let Asked {
+        model,
+        values,
+        mut remarks,
+    } = asked;
+    let (model, values) = (&model, &values);
     let told = |error: models::Error| error.to_string();
     let panels = options.of.iter().map(|quantity| {
         let lines = options.components.iter().map(|part| {
@@ -47,13 +44,12 @@ pub(super) fn sweep(
         reductions: &options.reduce,
         panels: panels.collect::<Result<_, String>>()?,
     };
-    let mut remarks = Vec::new();
     for quantity in &options.of {
         remarks.extend(extrapolated(model, values, quantity)?);
     }
     if let Some(file) = &options.plot {
-        let size = (PANEL.0, PANEL.1 * gains.panels.len() as u32);
-        let bytes = render(&gains, size, file)?;
+        let charts = gains.charts();
+        let bytes = render(&charts, charts.size(), file)?;
         std::fs::write(file, bytes)
             .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
         remarks.push(format!("Picture: {}", file.display()));
@@ -104,64 +100,22 @@ impl Gains<'_> {
         }
         text
     }
-}
-
-impl Picture for Gains<'_> {
-    fn draw<Backend: DrawingBackend>(
-        &self,
-        area: &DrawingArea<Backend, Shift>,
-    ) -> Result<(), DrawingAreaErrorKind<Backend::ErrorType>> {
-        area.fill(&WHITE)?;
-        for (panel, place) in self
-            .panels
-            .iter()
-            .zip(area.split_evenly((self.panels.len(), 1)))
-        {
-            self.draw_panel(panel, &place)?;
-        }
-        area.present()
+    fn charts(&self) -> Charts<'static> {
+        let chart = |panel: &Panel| Chart {
+            title: format!("gain of {}", panel.quantity),
+            x: AxisText::new("reduction of the component, %", |value| format!("{value}")),
+            y: AxisText::new("gain, %", |value| format!("{value}")),
+            scale: Scale::Linear(100.0),
+            lines: panel.lines.iter().map(|line| self.line(line)).collect(),
+        };
+        Charts(self.panels.iter().map(chart).collect())
     }
-}
 
-impl Gains<'_> {
-    fn draw_panel<Backend: DrawingBackend>(
-        &self,
-        panel: &Panel,
-        area: &DrawingArea<Backend, Shift>,
-    ) -> Result<(), DrawingAreaErrorKind<Backend::ErrorType>> {
-        let most = panel
-            .lines
-            .iter()
-            .flat_map(|(_, gains)| gains)
-            .fold(1.0_f64, |a, &b| a.max(b));
-        let mut chart = ChartBuilder::on(area)
-            .caption(format!("gain of {}", panel.quantity), ("sans-serif", 20))
-            .margin(12)
-            .x_label_area_size(44)
-            .y_label_area_size(64)
-            .build_cartesian_2d(0.0..100.0, 0.0..most * 1.15)?;
-        chart
-            .configure_mesh()
-            .x_desc("reduction of the component, %")
-            .y_desc("gain, %")
-            .label_style(("sans-serif", 16))
-            .draw()?;
-        for (index, (name, gains)) in panel.lines.iter().enumerate() {
-            let color = COLORS[index % COLORS.len()];
-            let points = self.reductions.iter().copied().zip(gains.iter().copied());
-            chart
-                .draw_series(LineSeries::new(points, color.stroke_width(2)).point_size(3))?
-                .label(name)
-                .legend(move |(x, y)| {
-                    PathElement::new([(x, y), (x + 18, y)], color.stroke_width(3))
-                });
+    fn line(&self, (name, gains): &(String, Vec<f64>)) -> Line {
+        let reductions = self.reductions.iter().copied();
+        Line {
+            name: name.clone(),
+            points: reductions.zip(gains.iter().copied()).collect(),
         }
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
-            .background_style(WHITE.mix(0.85))
-            .border_style(BLACK.mix(0.4))
-            .label_font(("sans-serif", 16))
-            .draw()
     }
 }

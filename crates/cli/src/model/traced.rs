@@ -102,7 +102,7 @@ fn gaps(found: &Injection, remarks: &mut Vec<String>) -> Table {
 
 /// A trace of the published path, or of the model's that has the same names.
 fn simulate(options: &TraceOptions, what: Simulated) -> Result<String, String> {
-    let (model, values) = source::read(&options.common)?;
+    let source::Asked { model, values, .. } = source::read(&options.common)?;
     let value = |name: &str| {
         model
             .value(name, &values)

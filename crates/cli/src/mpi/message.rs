@@ -229,6 +229,15 @@ impl Window {
         }
     }
 
+    /// Tests each request once.
+    pub(super) fn test(&mut self, mpi: &Mpi) {
+        for request in &mut self.requests {
+            let (mut is_complete, status) = (0, std::ptr::null_mut());
+            let request = std::ptr::from_mut(request);
+            call!(mpi, MPI_Test(request, &raw mut is_complete, status));
+        }
+    }
+
     pub(super) fn wait(&mut self, mpi: &Mpi) {
         let statuses = std::ptr::null_mut();
         call!(

@@ -12,6 +12,7 @@
 )]
 
 mod call;
+mod calls;
 pub(crate) mod collective;
 pub(crate) mod datatype;
 mod library;
@@ -21,6 +22,7 @@ mod put_stream;
 mod stream;
 mod window;
 
+pub(crate) use calls::PersistentSends;
 pub(crate) use library::{InitLevel, Mpi, version};
 pub(crate) use message::{Tags, WINDOW_TAG, Window};
 pub(crate) use partitions::Partitions;

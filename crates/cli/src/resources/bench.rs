@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `rankpoint resources bench`: the microbenchmark and the kernel on an emulated network interface.
+//! `rankpoint resources bench`: the microbenchmark and the kernel on an emulated network interface, by virtual or real time.
 
 use std::fmt::Write as _;
 
+use channels::emulated::wall::run_wall;
 use channels::emulated::{
     Arrangement, Features, Level, Matrices, Object, Sharing, Workload, run_kernel,
     run_microbenchmark,
@@ -11,7 +12,7 @@ use channels::policy::Driver;
 use channels::{Category, Constants, Profile};
 use serde_json::{Value, json};
 
-use super::bench_options::BenchOptions;
+use super::bench_options::{BenchOptions, Clock};
 use super::options::profile;
 use super::run::{kib, percent};
 use crate::columns::table;
@@ -31,11 +32,69 @@ pub(super) fn output(options: &BenchOptions) -> Result<String, String> {
     if options.json {
         return Ok(format!("{value:#}\n"));
     }
+    if options.clock == Clock::Wall {
+        return Ok(format!(
+            "{text}\nwall: threads, locks, atomics and cache lines of this node (real); there is no bus and no device\n"
+        ));
+    }
     let (_, constants) = nic.emulation().map_err(|error| error.to_string())?;
     Ok(format!(
         "{text}{}",
         disclaimer(&nic, &constants, options.kernel)
     ))
+}
+
+/// A run by one of the clocks.
+struct Run {
+    rate: f64,
+    writes: usize,
+    completions: usize,
+    fetches: usize,
+}
+
+/// Runs of a workload in real time, of which the median counts.
+const WALL_RUNS: usize = 5;
+
+fn measure(clock: Clock, workload: &Workload, nic: &Profile) -> Result<Run, String> {
+    if clock == Clock::Virtual {
+        let run = run_microbenchmark(workload, nic).map_err(|error| error.to_string())?;
+        return Ok(Run {
+            rate: run.rate,
+            writes: run.writes,
+            completions: run.completions,
+            fetches: run.fetches,
+        });
+    }
+    let cores = sys::cores::usable_processors();
+    if workload.threads > cores.len() {
+        return Err(format!(
+            "--threads {}: expected at most {} with --clock wall, one for each core",
+            workload.threads,
+            cores.len()
+        ));
+    }
+    let (timing, _) = nic.emulation().map_err(|error| error.to_string())?;
+    let inline_bytes = nic.limits.inline_bytes.unwrap_or(0);
+    let mut runs = Vec::new();
+    for _ in 0..WALL_RUNS {
+        let run = run_wall(workload, inline_bytes, timing.fetch_units, &cores);
+        let run = run.map_err(|error| error.to_string())?;
+        if run.wrong > 0 || run.disordered > 0 {
+            return Err(format!(
+                "{} targets are wrong and {} writes came out of order",
+                run.wrong, run.disordered
+            ));
+        }
+        runs.push(run);
+    }
+    runs.sort_by(|one, other| one.rate.total_cmp(&other.rate));
+    let run = runs[WALL_RUNS / 2];
+    Ok(Run {
+        rate: run.rate,
+        writes: run.writes as usize,
+        completions: run.completions as usize,
+        fetches: run.fetches as usize,
+    })
 }
 
 /// What no emulation can find, named in every output.
@@ -63,9 +122,15 @@ fn disclaimer(nic: &Profile, constants: &Constants, is_kernel: bool) -> String {
     )
 }
 
-fn rate(workload: &Workload, nic: &Profile) -> Result<f64, String> {
-    let run = run_microbenchmark(workload, nic).map_err(|error| error.to_string())?;
-    Ok(run.rate)
+fn rate(clock: Clock, workload: &Workload, nic: &Profile) -> Result<f64, String> {
+    Ok(measure(clock, workload, nic)?.rate)
+}
+
+const fn name(clock: Clock) -> &'static str {
+    match clock {
+        Clock::Virtual => "virtual",
+        Clock::Wall => "wall",
+    }
 }
 
 fn millions(rate: f64) -> String {
@@ -80,8 +145,9 @@ fn single(options: &BenchOptions, nic: &Profile) -> Result<(String, Value), Stri
         level: Level::Independent,
         ..checked
     };
-    let run = run_microbenchmark(&checked, nic).map_err(|error| error.to_string())?;
-    let relative = run.rate / rate(&own, nic)?;
+    let clock = options.clock;
+    let run = measure(clock, &checked, nic)?;
+    let relative = run.rate / rate(clock, &own, nic)?;
     let objects = Arrangement::new(&checked);
     let bytes = nic.memory.map(|memory| objects.bytes(&memory));
     let mut text = format!(
@@ -136,7 +202,7 @@ fn single(options: &BenchOptions, nic: &Profile) -> Result<(String, Value), Stri
     let head = std::iter::once(head.map(str::to_owned));
     table(&mut text, usize::MAX, head.chain(rows).collect());
     let value = json!({
-        "clock": "virtual", "threads": checked.threads, "writes": run.writes, "rate": run.rate, "relative": relative,
+        "clock": name(clock), "threads": checked.threads, "writes": run.writes, "rate": run.rate, "relative": relative,
         "completions": run.completions, "fetches": run.fetches, "contexts": objects.contexts, "queue_pairs": objects.queue_pairs,
         "completion_queues": objects.completion_queues, "uars": objects.uars, "uuars": objects.uuars(),
         "used_uuars": objects.used_uuars, "unused": objects.waste(), "bytes": bytes, "seats": seats(&objects),
@@ -217,7 +283,7 @@ fn sweep(options: &BenchOptions, nic: &Profile) -> Result<(String, Value), Strin
                     sharing: sharing.with(object, ways),
                     ..own
                 };
-                let relative = rate(&shared, nic)? / rate(&own, nic)?;
+                let relative = rate(options.clock, &shared, nic)? / rate(options.clock, &own, nic)?;
                 row.push(format!("{:.1} %", 100.0 * relative));
                 values.push(json!({ "object": object.name(), "ways": ways, "variant": name, "relative": relative }));
             }
@@ -225,7 +291,7 @@ fn sweep(options: &BenchOptions, nic: &Profile) -> Result<(String, Value), Strin
         }
     }
     table(&mut text, usize::MAX, rows);
-    let value = json!({ "clock": "virtual", "threads": base.threads, "sweep": values });
+    let value = json!({ "clock": name(options.clock), "threads": base.threads, "sweep": values });
     Ok((text, value))
 }
 

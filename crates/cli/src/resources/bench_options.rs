@@ -18,6 +18,15 @@ pub(super) enum CqKind {
     Extended,
 }
 
+/// Whose time counts.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(super) enum Clock {
+    /// Discrete events with the times of the profile: the same everywhere
+    Virtual,
+    /// Threads of this node on a network interface in memory, without a bus or a device
+    Wall,
+}
+
 /// Options of `rankpoint resources bench`.
 #[derive(Args)]
 pub(crate) struct BenchOptions {
@@ -51,6 +60,9 @@ pub(crate) struct BenchOptions {
     /// Twice the queue pairs, of which every other one is used
     #[arg(long)]
     spaced: bool,
+    /// The clock: that of discrete events, or real time
+    #[arg(long, value_enum, default_value = "virtual", conflicts_with = "kernel")]
+    pub(super) clock: Clock,
     /// Kind of completion queues
     #[arg(long, value_enum, default_value = "default")]
     cq: CqKind,

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `rankpoint resources probe`: builds each category on an RDMA device and writes through it.
+//! `rankpoint resources probe`: builds each category on an RDMA device, or an emulated one, and writes through it.
 
 use std::fmt::Write as _;
 
-use channels::Category;
-use channels::verbs::{Context, Device, Probed, Verbs, probe};
+use channels::emulated::wall::WallNic;
+use channels::policy::Driver;
+use channels::verbs::{Device, Verbs};
+use channels::{Category, Interface, Page, Probed, probe};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -23,6 +25,12 @@ pub(crate) struct ProbeOptions {
     /// The device (default: the first one)
     #[arg(long)]
     device: Option<String>,
+    /// An emulated network interface in memory instead of a device
+    #[arg(long, conflicts_with = "device")]
+    emulated: bool,
+    /// Policy by which the emulated one gives out uUARs
+    #[arg(long, default_value = "legacy", requires = "emulated")]
+    driver: Driver,
     /// This category only
     #[arg(long)]
     category: Option<Category>,
@@ -61,12 +69,22 @@ fn descriptors() -> Result<i64, String> {
 }
 
 pub(super) fn output(options: &ProbeOptions) -> Result<String, String> {
-    let device = device(options)?;
-    let context = Context::open(&device).map_err(|error| error.to_string())?;
-    let domains = context
-        .try_thread_domain()
-        .map_err(|error| error.to_string());
+    if options.emulated {
+        return of(&WallNic::new(options.driver, 1, true, 1), options);
+    }
+    of(&device(options)?, options)
+}
+
+fn of<N: Interface>(nic: &N, options: &ProbeOptions) -> Result<String, String> {
+    let context = nic.context().map_err(|error| error.to_string())?;
+    let domains = nic.thread_domain(&context, Page::Own);
+    let domains = domains.map(drop).map_err(|error| error.to_string());
     drop(context);
+    // Without thread domains the policy decides nothing; that of pages on demand is the one which is installed.
+    let driver = match options.emulated {
+        true => options.driver,
+        false => Driver::Dynamic,
+    };
     let each = options.writes.div_ceil(options.threads as u64);
     let mut rows = Vec::new();
     for category in Category::ALL {
@@ -74,7 +92,7 @@ pub(super) fn output(options: &ProbeOptions) -> Result<String, String> {
             continue;
         }
         let before = descriptors()?;
-        let outcome = probe(&device, category, options.threads, each);
+        let outcome = probe(nic, category, driver, options.threads, each);
         rows.push(Row {
             category,
             outcome: outcome.map_err(|error| error.to_string()),
@@ -84,18 +102,18 @@ pub(super) fn output(options: &ProbeOptions) -> Result<String, String> {
     if options.json {
         let rows: Vec<Value> = rows.iter().map(Row::json).collect();
         let all = json!({
-            "device": device.name, "threads": options.threads, "writes_of_a_thread": each,
+            "device": nic.name(), "threads": options.threads, "writes_of_a_thread": each,
             "thread_domains": domains.is_ok(), "thread_domains_refused": domains.err(), "categories": rows,
         });
         return Ok(format!("{all:#}\n"));
     }
     let wrong = rows.iter().filter(|row| !row.is_right()).count();
-    let text = text(options, &device.name, &domains, each, &rows);
+    let text = text(options, nic.name(), &domains, each, &rows);
     match wrong {
         0 => Ok(text),
         _ => Err(format!(
             "{wrong} categories failed on {}\n{text}",
-            device.name
+            nic.name()
         )),
     }
 }
@@ -111,7 +129,7 @@ impl Row {
                 json!({ "category": self.category.name(), "error": error, "leaked": self.leaked })
             }
             Ok(found) => json!({
-                "category": self.category.name(), "contexts": found.contexts, "queue_pairs": found.queue_pairs,
+                "category": self.category.name(), "contexts": found.contexts, "queue_pairs": found.queue_pairs, "thread_domains": found.domains,
                 "verified": found.verified, "wrong": found.wrong, "by_other_threads": found.by_others, "leaked": self.leaked,
             }),
         }
@@ -131,10 +149,7 @@ fn text(
     );
     // Writing to a string cannot fail.
     let _ = match domains {
-        Ok(()) => writeln!(
-            text,
-            "thread domains: offered; categories are built without them"
-        ),
+        Ok(()) => writeln!(text, "thread domains: made, for queue pairs of one thread"),
         Err(error) => writeln!(
             text,
             "thread domains: refused ({error}); categories are built without them"

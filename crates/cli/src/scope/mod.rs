@@ -28,3 +28,5 @@ pub(crate) use run::run;
 
 /// First word of the command line that makes this program the second process of entries.
 pub(crate) const PEER_COMMAND: &str = "scope-peer";
+/// First word of the command line that makes this program the process that restores the clock.
+pub(crate) const WATCHER_COMMAND: &str = "scope-watcher";

@@ -8,6 +8,7 @@ use ::scope::{Effort, Entry, Found, Outcome, Session};
 use machine_profile::{Axis, Cost, Curve, Point, Sample};
 
 use super::options::ScopeOptions;
+use crate::bench::CALLS;
 use crate::bench::job::{self, RankReport};
 use crate::bench::target::{self, Target};
 
@@ -59,8 +60,12 @@ const ROWS: [(&str, &str, &str, Meaning, bool); 4] = [
     ),
 ];
 
-/// The rows for the library that the options name, on this host and, where hosts are given, between the first two.
-pub(super) fn entries(options: &ScopeOptions) -> Vec<Entry> {
+/// The rows for the library that the options name and for its peers, on this host and, where hosts are given, between the first
+/// two.
+///
+/// # Errors
+/// When the file of the peers cannot be read.
+pub(super) fn entries(options: &ScopeOptions) -> Result<Vec<Entry>, String> {
     let mut entries = Vec::new();
     let groups: &[(&str, bool)] = if options.hosts.hosts.len() > 1 {
         &[("mpi", false), ("network/mpi", true)]
@@ -68,28 +73,62 @@ pub(super) fn entries(options: &ScopeOptions) -> Vec<Entry> {
         &[("mpi", false)]
     };
     for &(group, is_between) in groups {
-        for (name, row, title, meaning, is_quick) in ROWS {
-            let library = library(options, is_between);
-            let place = if is_between { "two hosts" } else { "two ranks" };
-            let entry = Entry::new(
-                format!("{group}/{name}"),
-                format!("MPI between {place}: {title}, over bytes"),
-                move |session, name| measure(session, name, row, meaning, &library),
-            );
-            entries.push(entry.quick_if(is_quick).outside());
+        for (infix, library) in libraries(options, is_between)? {
+            for (name, row, title, meaning, is_quick) in ROWS {
+                let library = library.clone();
+                let place = if is_between { "two hosts" } else { "two ranks" };
+                let entry = Entry::new(
+                    format!("{group}/{infix}{name}"),
+                    format!("MPI between {place}: {title}, over bytes"),
+                    move |session, name| measure(session, name, row, meaning, &library),
+                );
+                entries.push(entry.quick_if(is_quick).outside());
+            }
+            let title =
+                "MPI_Isend, MPI_Irecv, MPI_Test and MPI_Start (persistent), each call by itself";
+            let name = format!("{group}/{infix}calls");
+            let entry = Entry::new(name, title, move |session, name| {
+                calls(session, name, &library)
+            });
+            entries.push(entry.outside());
         }
     }
-    entries
+    Ok(entries)
 }
 
-fn library(options: &ScopeOptions, is_between: bool) -> Result<Target, String> {
+type Library = Result<Target, String>;
+
+/// The library itself and its peers, each with what stands before the names of its rows. A library that cannot be measured says so
+/// when its entries are.
+fn libraries(options: &ScopeOptions, is_between: bool) -> Result<Vec<(String, Library)>, String> {
     let (mpiexec, folder) = (options.mpiexec.as_deref(), options.library_path.as_deref());
-    let mut targets = [target::library(mpiexec, folder)?];
-    if is_between {
-        target::settle(&mut targets, &options.hosts)?;
+    let settled = |target: Target| {
+        let mut targets = [target];
+        if is_between {
+            target::settle(&mut targets, &options.hosts)?;
+        }
+        let [target] = targets;
+        Ok(target)
+    };
+    let own = target::library(mpiexec, folder).and_then(settled);
+    let mut libraries = vec![(String::new(), own)];
+    if let Some(file) = &options.peers {
+        let targets = target::with_peers(mpiexec, folder, Some(file))?;
+        for target in targets.into_iter().skip(1) {
+            let infix = format!("{}/", in_names(&target.name));
+            libraries.push((infix, settled(target)));
+        }
     }
-    let [target] = targets;
-    Ok(target)
+    Ok(libraries)
+}
+
+/// A library's name as a part of names of entries.
+fn in_names(name: &str) -> String {
+    let letters = name.chars().map(|letter| match letter {
+        letter if letter.is_ascii_alphanumeric() || letter == '.' => letter.to_ascii_lowercase(),
+        _ => '-',
+    });
+    letters.collect()
 }
 
 fn measure(
@@ -138,6 +177,34 @@ fn measure(
     found(name, points)
 }
 
+/// Bytes of messages whose calls are timed.
+const CALL_BYTES: usize = 8;
+
+fn calls(session: &Session, name: &str, library: &Library) -> Outcome {
+    let library = library.as_ref().map_err(Clone::clone)?;
+    if session.cores().len() < 2 {
+        return Err("needs two cores, and this process may use one".to_owned());
+    }
+    let words = [CALLS.to_owned(), format!("sizes={CALL_BYTES}")];
+    let mut found = Vec::new();
+    for line in job::run(library, 2, &words, LIMIT)?.lines {
+        match line {
+            RankReport::Point {
+                name: call, values, ..
+            } => found.push(Found::Cost(Cost {
+                name: format!("{name}/{call}"),
+                sample: sample(&values, CALL_BYTES, Meaning::Time),
+            })),
+            RankReport::Skipped { skipped } => return Err(skipped),
+            RankReport::Start { .. } | RankReport::Rates { .. } => {}
+        }
+    }
+    match found.is_empty() {
+        true => Err("the job gave no values".to_owned()),
+        false => Ok(found),
+    }
+}
+
 /// Whether a message of so many bytes has such a value.
 fn takes(meaning: Meaning, bytes: u64) -> bool {
     match meaning {
@@ -180,5 +247,23 @@ fn sample(values: &[f64], bytes: usize, meaning: Meaning) -> Sample {
         mad: mad(&times),
         n: times.len() as u64,
         iid: !matches!(check(&times), Verdict::Dependent(_)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_libraries_fit_into_names_of_entries() {
+        assert_eq!(in_names("Open MPI 5.0.3"), "open-mpi-5.0.3");
+    }
+
+    #[test]
+    fn times_and_rates_become_the_time_of_a_message() {
+        let values = [2e9, 1e9, 4e9];
+        assert_eq!(sample(&values, 4096, Meaning::Bytes).ns, 2048.0);
+        assert_eq!(sample(&values, 8, Meaning::Messages).ns, 0.5);
+        assert_eq!(sample(&[100.0, 300.0, 200.0], 8, Meaning::Time).ns, 200.0);
     }
 }

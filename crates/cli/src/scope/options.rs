@@ -46,6 +46,9 @@ pub(crate) struct ScopeOptions {
     /// Minutes after which entries that have not begun are skipped (default: 1 with --quick, otherwise 15)
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1440))]
     pub(super) minutes: Option<u64>,
+    /// Set the governor to performance and turn boost off while measuring, and restore both; what the system refuses is told
+    #[arg(long)]
+    pub(super) steady_clock: bool,
     #[command(flatten)]
     pub(super) profile: ProfileOptions,
     /// Write all values as JSON; - is standard output, instead of the tables
@@ -68,6 +71,9 @@ pub(crate) struct ScopeOptions {
     /// Folder of the MPI library to measure (default: the one installed with this program, or what LD_LIBRARY_PATH says)
     #[arg(long)]
     pub(super) library_path: Option<PathBuf>,
+    /// JSON file that lists more MPI libraries to measure, as `rankpoint bench --peers` takes it
+    #[arg(long, value_name = "FILE")]
+    pub(super) peers: Option<PathBuf>,
     /// No progress bar
     #[arg(long)]
     pub(super) quiet: bool,

@@ -4,12 +4,12 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use ::scope::{Entry, Progress, Session};
+use ::scope::{Entry, Progress, Session, SteadyClock};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use machine_profile::Profile;
 
 use super::options::{Question, ScopeOptions};
-use super::{PEER_COMMAND, compare, csv, mpi, plot, report, text};
+use super::{PEER_COMMAND, WATCHER_COMMAND, compare, csv, mpi, plot, report, text};
 use crate::bench::{print, tell, write};
 use crate::columns::table;
 use crate::settings;
@@ -49,7 +49,7 @@ pub(crate) fn run(options: &ScopeOptions) -> Result<(), String> {
 
 fn measure(options: &ScopeOptions) -> Result<(), String> {
     let mut entries = ::scope::entries();
-    entries.extend(mpi::entries(options));
+    entries.extend(mpi::entries(options)?);
     let selected = options.select(&entries)?;
     if options.list {
         return print(&list(&selected));
@@ -65,9 +65,13 @@ fn measure(options: &ScopeOptions) -> Result<(), String> {
         _ => Some(options.profile.file(&here)?),
     };
     let program = settings::this_program()?.display().to_string();
-    let peer = vec![program, PEER_COMMAND.to_owned()];
+    let peer = vec![program.clone(), PEER_COMMAND.to_owned()];
     let mut session = Session::new(options.effort(), ::scope::places(), peer)?;
     options.settle(&mut session)?;
+    session.clock = Some(match options.steady_clock {
+        true => SteadyClock::set(&[program, WATCHER_COMMAND.to_owned()], session.cores())?,
+        false => SteadyClock::left_alone(session.cores()),
+    });
     let bar = Bar::new(options.quiet, selected.len());
     let mut profile = ::scope::measure(&mut session, here, &selected, options.limit(), &bar);
     bar.0.finish_and_clear();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A profile as tables for the terminal.
 
-use machine_profile::{Axis, Curve, Matrix, Profile, Surface};
+use machine_profile::{Axis, Curve, Matrix, Profile, Skipped, Surface};
 
 use crate::columns::table;
 
@@ -44,9 +44,7 @@ pub(super) fn render(profile: &Profile) -> String {
     }
     if !profile.skipped.is_empty() {
         text += "\n";
-        let rows = profile.skipped.iter();
-        let rows = rows.map(|row| [row.name.clone(), format!("skipped: {}", row.reason)]);
-        table(&mut text, 0, rows.collect());
+        table(&mut text, 0, skipped(&profile.skipped));
     }
     let is_marked = profile.curves.iter().flat_map(|curve| &curve.points);
     let is_marked = is_marked.map(|point| &point.sample);
@@ -55,6 +53,21 @@ pub(super) fn render(profile: &Profile) -> String {
         text += "\n* The values were not independent of each other; the median counts with its whole spread.\n";
     }
     text
+}
+
+/// Entries without values; those of a group that lack the same thing are one row.
+fn skipped(skipped: &[Skipped]) -> Vec<[String; 2]> {
+    let group = |row: &Skipped| row.name.split('/').next().unwrap_or_default().to_owned();
+    let is_alike =
+        |one: &Skipped, other: &Skipped| one.reason == other.reason && group(one) == group(other);
+    let row = |rows: &[Skipped]| {
+        let name = match rows {
+            [row] => row.name.clone(),
+            rows => format!("{}/* ({} entries)", group(&rows[0]), rows.len()),
+        };
+        [name, format!("skipped: {}", rows[0].reason)]
+    };
+    skipped.chunk_by(is_alike).map(row).collect()
 }
 
 /// What stands behind a value that counts with its spread.
@@ -152,5 +165,24 @@ fn grid(text: &mut String, lines: &[Vec<String>]) {
             *text += &format!("  {cell:>width$}");
         }
         *text += "\n";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_that_lack_the_same_are_one_row() {
+        let row = |name: &str, reason: &str| Skipped {
+            name: name.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let rows = [row("gpu/a/b", "x"), row("gpu/c", "x"), row("gpu/d", "y")];
+        let told: Vec<String> = skipped(&rows)
+            .into_iter()
+            .map(|[name, reason]| format!("{name}: {reason}"))
+            .collect();
+        assert_eq!(told, ["gpu/* (2 entries): skipped: x", "gpu/d: skipped: y"]);
     }
 }

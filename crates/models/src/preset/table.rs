@@ -4,7 +4,10 @@
 use crate::{Error, Model};
 
 /// Names and texts of the models that are shipped.
-pub const PRESETS: [(&str, &str); 1] = [("tx2-cx4", include_str!("tx2-cx4.toml"))];
+pub const PRESETS: [(&str, &str); 2] = [
+    ("tx2-cx4", include_str!("tx2-cx4.toml")),
+    ("node", include_str!("node.toml")),
+];
 
 /// A model that is shipped, by name.
 ///

@@ -7,6 +7,7 @@ mod calls;
 mod chase;
 mod copies;
 mod double;
+mod gpu;
 mod line;
 mod loopback;
 mod numa;

@@ -2,8 +2,8 @@
 //! The table of entries.
 
 use super::{
-    atomics, both, calls, chase, copies, double, line, loopback, numa, pack, pages, peer, streams,
-    transfer, wake,
+    atomics, both, calls, chase, copies, double, gpu, line, loopback, numa, pack, pages, peer,
+    streams, transfer, wake,
 };
 use crate::entry::Entry;
 
@@ -25,6 +25,7 @@ pub fn entries() -> Vec<Entry> {
         calls::entries(),
         pack::entries(),
         loopback::entries(),
+        gpu::entries(),
     ];
     groups.into_iter().flatten().collect()
 }

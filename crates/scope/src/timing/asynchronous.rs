@@ -6,8 +6,8 @@
 
 /// Cycles that the first gate waits.
 pub const FIRST_WAIT_CYCLES: u64 = 4096;
-/// Longest gate: some seconds on any device.
-const MOST_CYCLES: u64 = 1 << 33;
+/// Longest gate: some tenths of a second on any device, longer than any host needs to queue calls that return at once.
+const MOST_CYCLES: u64 = 1 << 28;
 
 /// What a gated measurement needs of a device.
 pub trait Device {

@@ -3,9 +3,10 @@
 //!
 //! Rank 0 prints one JSON object a line for each point, `peer.c` beside this folder prints the same for libraries that lack
 //! the standard ABI. [`start`] reads what is wanted, [`repeat`] decides how often something runs, [`mod@distance`] how far the cores are from
-//! each other meanwhile; [`pair`], [`queue`], [`many`], [`collective`],
+//! each other meanwhile; [`calls`], [`pair`], [`queue`], [`many`], [`collective`],
 //! [`overlap`], [`pack`], [`memory`], [`parts`] and [`rma`] are what runs; [`mod@threads`] stands by itself, with [`thread_puts`] and [`spin_barrier`].
 
+mod calls;
 mod collective;
 mod distance;
 mod many;
@@ -25,6 +26,7 @@ mod start;
 mod thread_puts;
 mod threads;
 
+pub(crate) use calls::CALLS;
 use options::RankOptions;
 use output::report;
 pub(crate) use parts::{PARTS, WINDOWS};

@@ -7,7 +7,7 @@ use super::super::threads::RATES;
 use super::distance::DistanceProbe;
 use super::options::RankOptions;
 use super::output::print;
-use super::{collective, many, memory, overlap, pack, pair, parts, queue, rma, threads};
+use super::{calls, collective, many, memory, overlap, pack, pair, parts, queue, rma, threads};
 use crate::mpi::Mpi;
 use crate::settings;
 
@@ -31,9 +31,9 @@ pub(crate) fn run_rank(words: impl Iterator<Item = OsString>) -> Result<(), Stri
     if name == RATES {
         return threads::measure(pairs);
     }
-    // Parts and windows are no rows of the benchmark's table.
+    // Calls, parts and windows are no rows of the benchmark's table.
     let row = match name.as_str() {
-        parts::PARTS | parts::WINDOWS => "latency",
+        calls::CALLS | parts::PARTS | parts::WINDOWS => "latency",
         name => name,
     };
     let mut options = RankOptions::parse(row, pairs)?;
@@ -45,6 +45,7 @@ pub(crate) fn run_rank(words: impl Iterator<Item = OsString>) -> Result<(), Stri
         options.effort.line = DistanceProbe::open(&mpi, path, options.distance_limit_ns as f64);
     }
     match name.as_str() {
+        calls::CALLS => calls::measure(&mpi, &options),
         parts::PARTS => parts::measure(&mpi, &options),
         parts::WINDOWS => parts::windows(&mpi, &options),
         "latency" => pair::latency(&mpi, &options),

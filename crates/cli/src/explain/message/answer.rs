@@ -35,6 +35,8 @@ pub(super) struct Answer {
     pub(super) skew_ns: i64,
     pub(super) wildcards: &'static str,
     pub(super) fabric: FabricChoice,
+    /// Where the fabric's times come from, if that is a machine profile: its file, and its entries.
+    pub(super) sources: Vec<String>,
     pub(super) chosen: Chosen,
     /// When both are posted that is.
     pub(super) posts_ns: (u64, u64),
@@ -89,6 +91,7 @@ impl Answer {
                 (Wildcard::Any, Wildcard::Any) => "takes any source and tag",
             },
             fabric: options.fabric,
+            sources: Vec::new(),
             candidates: candidates.iter().map(candidate).collect(),
             chosen,
             posts_ns,

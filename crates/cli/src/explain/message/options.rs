@@ -6,15 +6,18 @@ use clap::{Args, ValueEnum};
 use protocols::cost::Times;
 use protocols::{Fabric, Reads};
 
+use crate::profile::ProfileOptions;
+
 /// Options of `rankpoint explain message`.
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(
     after_help = "Fabrics: shm, tcp or emulated, with times if they are known:\n  \
         shm:c=300ns,r=0,a=200ns,b=10   within a node: rings, and cross-memory attach\n  \
         tcp:c=5.4us,r=5.4us,a=0,b=1.2  between nodes: one ordered endpoint, whose card reads and writes\n  \
         emulated:c=1us,r=1us           separate channels for control messages and for data\n\
         c: a control message with its handling; r: until a read reaches its source; a: a copy of no bytes;\n\
-        b: bytes per nanosecond.\n\n\
+        b: bytes per nanosecond.\n\
+        Times that are not given come from the machine profile where it has them; the others are assumed.\n\n\
         Example: rankpoint explain message --bytes 1M --capacity 2M --skew 3us"
 )]
 pub(crate) struct MessageOptions {
@@ -42,6 +45,8 @@ pub(crate) struct MessageOptions {
     /// As with RANKPOINT_EAGER_BYTES
     #[arg(long, default_value = "128K", value_parser = bytes)]
     pub(super) eager_bytes: u64,
+    #[command(flatten)]
+    pub(super) profile: ProfileOptions,
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
@@ -83,6 +88,8 @@ pub(crate) struct FabricChoice {
     pub(super) kind: Kind,
     pub(super) fabric: Fabric,
     pub(super) times: Times,
+    /// Times that the user gave: of a control message, of a read, of a copy of no bytes, and the rate.
+    pub(super) is_given: [bool; 4],
 }
 
 impl Kind {
@@ -118,6 +125,7 @@ impl Kind {
                 startup_ns,
                 bytes_per_ns,
             },
+            is_given: [false; 4],
         }
     }
 }
@@ -155,6 +163,9 @@ pub(super) fn fabric(text: &str) -> Result<FabricChoice, String> {
                 })?;
             }
             _ => return Err(wrong()),
+        }
+        for (is_given, own) in choice.is_given.iter_mut().zip(["c", "r", "a", "b"]) {
+            *is_given |= name == own;
         }
     }
     Ok(choice)

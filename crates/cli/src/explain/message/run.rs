@@ -4,12 +4,28 @@
 use std::io::Write as _;
 
 use super::answer::Answer;
-use super::options::MessageOptions;
+use super::measured;
+use super::options::{Kind, MessageOptions};
 use super::text;
 
 /// Runs `rankpoint explain message`.
 pub(crate) fn run(options: &MessageOptions) -> Result<(), String> {
-    let answer = Answer::new(options);
+    let mut options = options.clone();
+    let profile = match options.fabric.kind {
+        // No node has been measured for it.
+        Kind::Emulated => None,
+        Kind::Shm | Kind::Tcp => options.profile.load_if_any()?,
+    };
+    let mut sources = Vec::new();
+    if let Some(profile) = profile {
+        let found = measured::settle(&mut options.fabric, options.bytes, &profile);
+        if !found.is_empty() {
+            sources.push(format!("times from {}", profile.file.display()));
+            sources.extend(found);
+        }
+    }
+    let mut answer = Answer::new(&options);
+    answer.sources = sources;
     let text = if options.json {
         format!("{:#}\n", text::json(&answer))
     } else {

@@ -75,6 +75,9 @@ fn head(text: &mut String, answer: &Answer) -> std::fmt::Result {
         us(times.startup_ns),
         times.bytes_per_ns
     )?;
+    for (index, source) in answer.sources.iter().enumerate() {
+        writeln!(text, "{}{source}", if index == 0 { "  " } else { "    " })?;
+    }
     if answer.bytes > answer.capacity {
         writeln!(
             text,
@@ -206,6 +209,7 @@ pub(super) fn json(answer: &Answer) -> Value {
         "fabric": {
             "name": answer.fabric.kind.name(), "control_ns": times.control_ns, "read_ns": times.read_ns,
             "startup_ns": times.startup_ns, "bytes_per_ns": times.bytes_per_ns,
+            "measured": answer.sources,
         },
         "path": answer.chosen.choice.name(), "chosen_by": rule(&answer.chosen.by),
         "passed_over": answer.chosen.passed_over.iter().map(rule).collect::<Vec<_>>(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Builds the objects of a category on a device, writes through each queue pair, and takes all down again.
+//! Builds the objects of a category on a network interface, writes through each queue pair, and takes all down again.
 //!
 //! Threads of one queue pair share its completion queue: a thread gives each completion that it reads to the thread that wrote.
 
@@ -7,14 +7,13 @@ use std::sync::Arc;
 
 use sys::sync::{AtomicU64, Ordering};
 
-use super::library::Device;
-use super::objects::{CompletionQueue, Context, MemoryRegion, ProtectionDomain, QueuePair};
 use crate::category::Category;
 use crate::error::Error;
+use crate::interface::{Completions as _, Interface, Page, Pair as _, Pollers, Region as _};
 use crate::inventory::Inventory;
-use crate::policy::Driver;
+use crate::policy::{Class, Driver};
 
-const DEPTH: u32 = 16;
+const DEPTH: usize = 16;
 
 /// What was built, and what went through it.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -23,6 +22,8 @@ pub struct Probed {
     pub contexts: usize,
     /// Queue pairs, and as many completion queues.
     pub queue_pairs: usize,
+    /// Thread domains with a queue pair.
+    pub domains: usize,
     /// Writes whose value was found at the target.
     pub verified: u64,
     /// Writes that completed, but whose value was not at the target.
@@ -32,42 +33,52 @@ pub struct Probed {
 }
 
 /// The objects of the threads of one queue pair.
-struct Lane {
-    pair: QueuePair,
-    completions: Arc<CompletionQueue>,
-    from: Arc<MemoryRegion>,
-    to: Arc<MemoryRegion>,
+struct Lane<N: Interface> {
+    pair: N::Pair,
+    completions: Arc<N::Completions>,
+    from: Arc<N::Region>,
+    to: Arc<N::Region>,
     threads: usize,
 }
 
-/// Builds a category without thread domains, and writes `writes` words with each thread.
+/// Builds a category, with thread domains where the interface has them, and writes `writes` words with each thread.
 ///
 /// # Errors
-/// The device's.
-pub fn probe(
-    device: &Device,
+/// The interface's, except that it has no thread domains.
+pub fn probe<N: Interface>(
+    nic: &N,
     category: Category,
+    driver: Driver,
     threads: usize,
     writes: u64,
 ) -> Result<Probed, Error> {
-    let inventory = Inventory::new(category, Driver::Dynamic, threads);
+    let inventory = Inventory::new(category, driver, threads);
+    let page = match category {
+        Category::SharedDynamic => Page::Shared,
+        _ => Page::Own,
+    };
     let mut probed = Probed::default();
-    let mut lanes = Vec::new();
+    let mut lanes: Vec<Lane<N>> = Vec::new();
     for planned in &inventory.contexts {
-        let context = Context::open(device)?;
-        let domain = ProtectionDomain::new(&context)?;
+        let context = nic.context()?;
+        let domain = nic.protection_domain(&context)?;
         probed.contexts += 1;
         for one in &planned.queue_pairs {
-            let completions = CompletionQueue::new(&context, DEPTH as i32 + 1)?;
+            let completions = nic.completions(&context, DEPTH + 1, Pollers::Many)?;
+            let thread = match one.class {
+                Class::Domain => nic.thread_domain(&context, page).ok(),
+                _ => None,
+            };
             let words = one.threads.len().max(1);
             lanes.push(Lane {
-                pair: QueuePair::new(&domain, &completions, DEPTH)?,
+                pair: nic.pair(&domain, &completions, thread.as_ref(), DEPTH)?,
                 completions,
-                from: MemoryRegion::new(&domain, words)?,
-                to: MemoryRegion::new(&domain, words)?,
+                from: nic.region(&domain, words)?,
+                to: nic.region(&domain, words)?,
                 threads: one.threads.len(),
             });
             probed.queue_pairs += 1;
+            probed.domains += usize::from(thread.is_some());
         }
     }
     let parts = std::thread::scope(|scope| {
@@ -92,7 +103,7 @@ pub fn probe(
 }
 
 /// All threads of a queue pair.
-fn run(lane: &Lane, writes: u64) -> Result<Probed, Error> {
+fn run<N: Interface>(lane: &Lane<N>, writes: u64) -> Result<Probed, Error> {
     let completed: Vec<AtomicU64> = (0..lane.threads).map(|_| AtomicU64::new(0)).collect();
     let completed = &completed;
     std::thread::scope(|scope| {
@@ -112,8 +123,8 @@ fn run(lane: &Lane, writes: u64) -> Result<Probed, Error> {
     })
 }
 
-fn write(
-    lane: &Lane,
+fn write<N: Interface>(
+    lane: &Lane<N>,
     thread: usize,
     writes: u64,
     completed: &[AtomicU64],

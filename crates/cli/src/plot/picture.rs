@@ -8,16 +8,6 @@ use plotters::prelude::*;
 
 use super::raster::Raster;
 
-/// Colours that differ also for the colour-blind (after Okabe and Ito).
-pub(crate) const COLORS: [RGBColor; 6] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(230, 159, 0),
-    RGBColor(86, 180, 233),
-];
-
 /// Something that can be drawn with any backend.
 pub(crate) trait Picture {
     /// Draws it on an area of the size that [`render`] is given.
@@ -66,5 +56,14 @@ pub(crate) fn bytes_label(size: f64) -> String {
         size if size >= 1_048_576.0 => format!("{:.0}M", size / 1_048_576.0),
         size if size >= 1024.0 => format!("{:.0}K", size / 1024.0),
         _ => format!("{size:.0}"),
+    }
+}
+
+/// A number at an axis or in a cell, with two to three digits.
+pub(crate) fn number_label(value: f64) -> String {
+    match value {
+        value if value >= 100.0 => format!("{value:.0}"),
+        value if value >= 1.0 => format!("{value:.1}"),
+        value => format!("{value:.2}"),
     }
 }
