@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Answers for `rankpoint info`: missing functions, and settings.
+//! Answers for `rankpoint info`: missing functions, and settings; and for `rankpoint bench`: counters.
 
 use core::ffi::c_char;
+use std::cell::RefCell;
 use std::ffi::CString;
 use std::sync::OnceLock;
 
 use engine::settings::{SETTINGS, Settings, TEXTS};
+
+use crate::state;
 
 /// Names of the functions that are not written yet, one a line (for `rankpoint info --missing`).
 #[unsafe(no_mangle)]
@@ -41,4 +44,23 @@ pub(crate) extern "C" fn rankpoint_settings() -> *const c_char {
         CString::new(lines.join("\n")).unwrap_or_default()
     };
     TEXT.get_or_init(build).as_ptr()
+}
+
+/// The counters of this rank: name and value, tab-separated, one a line; no line outside MPI_Init and MPI_Finalize. The text lives until the
+/// thread calls this again.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn rankpoint_counters() -> *const c_char {
+    thread_local! {
+        static TEXT: RefCell<CString> = RefCell::default();
+    }
+    let process = state::process().filter(|_| state::is_active());
+    let counters = process.into_iter().flat_map(|process| process.counters());
+    let lines: Vec<String> = counters
+        .map(|(name, value)| format!("{name}\t{value}"))
+        .collect();
+    let text = CString::new(lines.join("\n")).unwrap_or_default();
+    TEXT.with_borrow_mut(|kept| {
+        *kept = text;
+        kept.as_ptr()
+    })
 }

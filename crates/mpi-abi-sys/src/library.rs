@@ -62,7 +62,7 @@ impl Library {
         // SAFETY: Rankpoint's text symbols all have this prototype; other libraries do not have them.
         let symbol: libloading::Symbol<'_, unsafe extern "C" fn() -> *const core::ffi::c_char> =
             unsafe { self.handle.get(name.as_bytes()) }.ok()?;
-        // SAFETY: as above; the text is static and NUL-terminated.
+        // SAFETY: as above; the text is NUL-terminated and lives until this thread calls the function again, at least.
         Some(
             unsafe { core::ffi::CStr::from_ptr(symbol()) }
                 .to_string_lossy()

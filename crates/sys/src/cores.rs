@@ -57,6 +57,18 @@ pub fn current_processor() -> Option<u32> {
     u32::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
+/// Times that threads of this process have lost or left their cores to others since it began; 0 if the system does not tell.
+pub fn context_switches() -> u64 {
+    // SAFETY: all zeros is a value of this type.
+    let mut usage: libc::rusage = unsafe { MaybeUninit::zeroed().assume_init() };
+    // SAFETY: writes one structure that lives through the call.
+    let failed = unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) } != 0;
+    if failed {
+        return 0;
+    }
+    (usage.ru_nvcsw + usage.ru_nivcsw).cast_unsigned()
+}
+
 /// Time that a process's threads have spent on processors, if it can be asked.
 pub fn processor_time(pid: u32) -> Option<Duration> {
     let mut clock: libc::clockid_t = 0;

@@ -10,10 +10,10 @@
 //! | [`leaks`] | mappings that leak checkers should search for pointers |
 //! | [`library`] | C libraries opened at run time |
 //! | [`limits`] | `ulimit` |
-//! | [`cores`] | which cores a thread may use, binding, yielding, processor time |
+//! | [`cores`] | which cores a thread may use, binding, yielding, switches, processor time |
 //! | [`thread`] | the number of a thread |
 //! | [`topology`] | which processors share caches, NUMA nodes and packages |
-//! | [`spin`], [`clock`] | the pause between two polls, and a cheap clock |
+//! | [`spin`], [`clock`] | the pause between two polls, and clocks |
 //! | [`futex`], [`barrier`] | sleeping on a word of shared memory, memory barriers in other processes |
 //! | [`cma`] | cross-memory attach: copies between the private memories of two processes |
 //! | [`signals`], [`spawn`] | signals as data, starting ranks, the guard that outlives a launcher |

@@ -29,6 +29,9 @@ pub(crate) enum RankReport {
     Point {
         name: String,
         size: usize,
+        /// By how much the receive is posted before the send, in rows that differ in that.
+        #[serde(default)]
+        skew_ns: i64,
         values: Vec<f64>,
         /// Core-to-core times around each value, where there is a line between two ranks.
         #[serde(default)]

@@ -18,6 +18,8 @@ pub(crate) enum Unit {
     MessagesPerSecond,
     Bytes,
     Percent,
+    /// A number of something for each message.
+    PerMessage,
 }
 
 /// The parameter that differs between the points of one measurement.
@@ -29,6 +31,10 @@ pub(crate) enum Axis {
     Ranks,
     /// The numbers of ranks of the row, and the sizes of blocks from the options.
     Blocks,
+    /// The numbers of ranks of the row, and of the message sizes from the options the long ones.
+    Long,
+    /// By how much the receive is posted before the send; one size, the largest of the options up to 1 MiB.
+    Skew,
 }
 
 /// The process that takes the time.
@@ -58,6 +64,8 @@ pub(crate) struct Measurement {
 macro_rules! measurements {
     ($($name:literal, $title:literal, $unit:ident, $better:ident, $axis:ident, $ranks:expr, $clock:ident, $text:literal;)*
      one-sided $($rma:literal, $rma_title:literal, $rma_unit:ident, $rma_better:ident, $rma_axis:ident, $rma_ranks:expr, $rma_text:literal;)*
+     rendezvous $($rendezvous:literal, $rendezvous_title:literal, $rendezvous_unit:ident, $rendezvous_axis:ident, $rendezvous_ranks:expr, $rendezvous_text:literal;)*
+     orders $($order:literal $posts:literal),*;
      collectives $($collective:literal $call:literal),*;
      overlap $($started:literal $operation:literal),*;
      packing $($pack:literal $data:literal),*;) => {
@@ -70,6 +78,21 @@ macro_rules! measurements {
             $(Measurement {
                 name: $rma, title: $rma_title, text: $rma_text, unit: Unit::$rma_unit, better: Better::$rma_better,
                 axis: Axis::$rma_axis, ranks: &$rma_ranks, clock: Clock::Rank, on_request: true,
+            },)*
+            $(
+                rendezvous(concat!("rendezvous-", $order), concat!("Long message, ", $posts), Unit::Nanoseconds,
+                    "from the later post until the receive is complete"),
+                rendezvous(concat!("rendezvous-", $order, "-sent"), concat!("Long message, ", $posts, ": sent"), Unit::Nanoseconds,
+                    "from the later post until the send is complete"),
+                rendezvous(concat!("rendezvous-", $order, "-control"), concat!("Long message, ", $posts, ": control messages"), Unit::PerMessage,
+                    "control messages of both ranks for each message: RTS, CTS, FIN and offers"),
+                rendezvous(concat!("rendezvous-", $order, "-switches"), concat!("Long message, ", $posts, ": context switches"), Unit::PerMessage,
+                    "context switches of both ranks for each message"),
+            )*
+            $(Measurement {
+                unit: Unit::$rendezvous_unit, axis: Axis::$rendezvous_axis, ranks: &$rendezvous_ranks,
+                better: if matches!(Unit::$rendezvous_unit, Unit::Percent) { Better::Higher } else { Better::Lower },
+                ..rendezvous($rendezvous, $rendezvous_title, Unit::Nanoseconds, $rendezvous_text)
             },)*
             $(collective($collective, $call, "time of the blocking call; bytes of one rank's vector or block"),)*
             $(Measurement {
@@ -109,6 +132,21 @@ const fn overlap(name: &'static str, title: &'static str, text: &'static str) ->
     Measurement {
         unit: Unit::Percent,
         better: Better::Higher,
+        ranks: &[2],
+        on_request: true,
+        ..collective(name, title, text)
+    }
+}
+
+const fn rendezvous(
+    name: &'static str,
+    title: &'static str,
+    unit: Unit,
+    text: &'static str,
+) -> Measurement {
+    Measurement {
+        unit,
+        axis: Axis::Long,
         ranks: &[2],
         on_request: true,
         ..collective(name, title, text)
@@ -205,6 +243,26 @@ measurements! {
         "time of a fence without operations";
     "rma-pscw", "Post, start, put, complete, wait", Nanoseconds, Lower, Ranks, [2],
         "both ranks, 8 bytes each way";
+    rendezvous
+    "rendezvous-skew", "Long message by skew", Nanoseconds, Skew, [2],
+        "from the later post until the receive is complete, where the receive is posted by so much before the send";
+    "rendezvous-skew-sent", "Long message by skew: sent", Nanoseconds, Skew, [2],
+        "from the later post until the send is complete, where the receive is posted by so much before the send";
+    "rendezvous-control-time", "Control message", Nanoseconds, Skew, [2],
+        "the way of a control message, for the predicted curves: half the time of 8 bytes there and back";
+    "rendezvous-overlap-receive", "Overlap of the receive of a long message", Percent, Long, [2],
+        "MPI_Irecv, then MPI_Send on the other rank, then work as long as the receive alone takes, then MPI_Wait: the part that the work hides";
+    "rendezvous-overlap-start", "Overlap of a persistent receive of a long message", Percent, Long, [2],
+        "the same with MPI_Start of a persistent receive";
+    "rendezvous-overlap-send", "Overlap of the send of a long message", Percent, Long, [2],
+        "MPI_Isend, then MPI_Recv on the other rank, then work as long as the send alone takes, then MPI_Wait: the part that the work hides";
+    "rendezvous-oversubscribed", "Long messages, more ranks than cores", Nanoseconds, Long, [4, 8],
+        "half a round trip of a long message between the two ranks of each pair, all pairs at once";
+    "rendezvous-oversubscribed-control", "Long messages, more ranks than cores: control messages", PerMessage, Long, [4, 8],
+        "control messages of all ranks for each message: RTS, CTS, FIN and offers";
+    "rendezvous-oversubscribed-switches", "Long messages, more ranks than cores: context switches", PerMessage, Long, [4, 8],
+        "context switches of all ranks for each message";
+    orders "receiver-first" "receive posted first", "sender-first" "send posted first", "together" "both posted at once";
     collectives "bcast" "bcast", "reduce" "reduce", "allreduce" "allreduce", "gather" "gather", "scatter" "scatter",
         "allgather" "allgather", "alltoall" "alltoall", "reduce-scatter" "reduce_scatter_block", "scan" "scan";
     overlap "isend" "MPI_Isend and MPI_Irecv", "ibcast" "MPI_Ibcast", "iallreduce" "MPI_Iallreduce", "ialltoall" "MPI_Ialltoall";
@@ -218,6 +276,10 @@ measurements! {
 
 /// Messages of a window.
 pub(crate) const WINDOW: usize = 64;
+/// Shortest message of the rows of long messages.
+const SHORTEST_LONG: usize = 64 << 10;
+/// Ends of the names of rows whose values come with those of another one.
+const BESIDE: [&str; 3] = ["-sent", "-control", "-switches"];
 /// Messages of a deep queue.
 pub(crate) const DEPTH: usize = 4000;
 
@@ -232,6 +294,11 @@ impl Measurement {
         match self.name {
             "shared-memory" => "private-memory",
             "box-spread" => "pack-1",
+            "rendezvous-control-time" => "rendezvous-skew",
+            name if name.starts_with("rendezvous-") => {
+                let mut parts = BESIDE.iter().filter_map(|part| name.strip_suffix(part));
+                parts.next().unwrap_or(name)
+            }
             name if name.ends_with("-limit") => "pack-1",
             name if name.starts_with("commit") => "pack-1",
             name if name.starts_with("pack-") || name.starts_with("unpack-") => "pack-1",
@@ -242,6 +309,7 @@ impl Measurement {
     /// Whether this row, or a group that it belongs to, has a name.
     pub(crate) fn is_called(&self, name: &str) -> bool {
         let group = match (self.axis, self.on_request) {
+            _ if self.name.starts_with("rendezvous-") => "rendezvous",
             _ if self.job() == "pack-1" || self.name == "vector" => "pack",
             _ if self.unit == Unit::Percent => "overlap",
             _ if self.name.starts_with("rma-") => "rma",
@@ -254,9 +322,12 @@ impl Measurement {
         name == self.name || name == group
     }
 
-    /// Whether a message of no bytes can be measured.
+    /// Whether messages of this size can be measured: none of no bytes where a rate is, and no short one in rows of long messages.
     pub(crate) fn takes_size(&self, size: usize) -> bool {
-        size > 0 || self.unit != Unit::BytesPerSecond
+        match self.axis {
+            Axis::Long | Axis::Skew => size >= SHORTEST_LONG,
+            _ => size > 0 || self.unit != Unit::BytesPerSecond,
+        }
     }
 }
 
@@ -269,6 +340,7 @@ impl Unit {
             Self::BytesPerSecond => &[(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")],
             Self::MessagesPerSecond => &[(1e6, "M/s"), (1e3, "k/s"), (1.0, "/s")],
             Self::Percent => &[(1.0, "%")],
+            Self::PerMessage => return format!("{value:.2}"),
             Self::Bytes => &[(MEBI, "MiB"), (1024.0, "KiB"), (1.0, "B")],
         };
         let fitting = steps.iter().find(|(step, _)| value >= *step);
@@ -296,11 +368,37 @@ mod tests {
     }
 
     #[test]
+    fn a_row_that_comes_with_another_one_names_its_job() {
+        for (name, job) in [
+            ("rendezvous-together-sent", "rendezvous-together"),
+            ("rendezvous-skew-sent", "rendezvous-skew"),
+            ("rendezvous-control-time", "rendezvous-skew"),
+            ("rendezvous-overlap-send", "rendezvous-overlap-send"),
+            (
+                "rendezvous-oversubscribed-control",
+                "rendezvous-oversubscribed",
+            ),
+        ] {
+            assert_eq!(Measurement::find(name).unwrap().job(), job);
+        }
+        let long = MEASUREMENTS
+            .iter()
+            .filter(|row| row.is_called("rendezvous"));
+        assert!(long.clone().count() == 21 && long.clone().all(|row| row.on_request));
+        assert!(
+            !MEASUREMENTS
+                .iter()
+                .any(|row| row.is_called("rendezvous") && row.is_called("overlap"))
+        );
+    }
+
+    #[test]
     fn values_have_three_digits_and_a_fitting_unit() {
         assert_eq!(Unit::Nanoseconds.show(103.4), "103 ns");
         assert_eq!(Unit::Nanoseconds.show(1034.0), "1.03 us");
         assert_eq!(Unit::BytesPerSecond.show(29.04e9), "29.0 GB/s");
         assert_eq!(Unit::Bytes.show(0.0), "0.00 B");
         assert_eq!(Unit::Percent.show(100.0), "100 %");
+        assert_eq!(Unit::PerMessage.show(2.0), "2.00");
     }
 }

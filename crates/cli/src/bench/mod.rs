@@ -16,6 +16,7 @@
 //! cache_line            the same before and after jobs in which no rank can look
 //! others                how much of the processors other programs took meanwhile
 //! results -> table, plot, JSON
+//! rendezvous                the same of long messages whose order is forced, with the curves that the cost model predicts
 //! threads                   message rates of several threads, a command of its own
 //! ```
 
@@ -31,6 +32,7 @@ mod others;
 mod page;
 mod plot;
 mod rank;
+mod rendezvous;
 pub(crate) mod results;
 mod round;
 mod run;

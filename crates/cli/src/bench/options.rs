@@ -19,8 +19,8 @@ const LARGEST: usize = 1 << 30;
 pub(crate) struct BenchOptions {
     #[command(subcommand)]
     pub(super) other: Option<OtherBench>,
-    /// What to measure, separated by commas (default: everything but one-sided communication, nonblocking and persistent collectives); --list names
-    /// the rows, and `collectives`, `nonblocking`, `persistent`, `overlap`, `pack` and `rma` are groups of them
+    /// What to measure, separated by commas (default: everything but one-sided communication, orders of long messages, nonblocking and persistent collectives); --list names
+    /// the rows, and `collectives`, `nonblocking`, `persistent`, `overlap`, `pack`, `rma` and `rendezvous` are groups of them
     #[arg(long, value_delimiter = ',', value_parser = chosen)]
     pub(super) only: Vec<String>,
     /// How much of nonblocking operations is hidden behind work, with and without progress threads: the group `overlap`, with
@@ -151,8 +151,8 @@ fn chosen(name: &str) -> Result<String, String> {
         return Ok(name.to_owned());
     }
     Err(
-        "nothing is called so; `rankpoint bench --list` names all, and `collectives`, `nonblocking`, `persistent`, `overlap` \
-         and `pack` are groups of them"
+        "nothing is called so; `rankpoint bench --list` names all, and `collectives`, `nonblocking`, `persistent`, `overlap`, \
+         `pack`, `rma` and `rendezvous` are groups of them"
             .to_owned(),
     )
 }

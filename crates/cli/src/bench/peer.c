@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 enum { WINDOW = 64, DEPTH = 4000, TAG = 1, WINDOW_TAG = 2, CHECKED = 8, SIZES = 64, SMALL = 8 };
@@ -91,16 +92,21 @@ static void check(const unsigned char *data, size_t size, uint64_t message)
 
 #include "peer/distance.h"
 
-static void report(const char *name, int size, const double *values, long count)
+static void report_at(const char *name, int size, int64_t skew_ns, const double *values, long count)
 {
     if (rank != 0)
         return;
-    printf("{\"name\":\"%s\",\"size\":%d,\"values\":[", name, size);
+    printf("{\"name\":\"%s\",\"size\":%d,\"skew_ns\":%lld,\"values\":[", name, size, (long long)skew_ns);
     for (long i = 0; i < count; i++)
         printf("%s%.17g", i ? "," : "", values[i]);
     printf("]");
     line_report(count);
     printf("}\n");
+}
+
+static void report(const char *name, int size, const double *values, long count)
+{
+    report_at(name, size, 0, values, count);
 }
 
 /* What is measured; each part uses what stands before it. */
@@ -111,6 +117,7 @@ static void report(const char *name, int size, const double *values, long count)
 #include "peer/collective.h"
 #include "peer/pack.h"
 #include "peer/overlap.h"
+#include "peer/rendezvous.h"
 #include "peer/memory.h"
 #include "peer/rma.h"
 #include "peer/threads.h"
@@ -239,6 +246,8 @@ int main(int count, char **words)
             thread_rates(count - 2, words + 2);
         else if (strstr(options.name, "-memory"))
             resident();
+        else if (strncmp(options.name, "rendezvous-", 11) == 0)
+            rendezvous(&options);
         else if (strcmp(options.name, "pack-1") == 0)
             packing(&options);
         else

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The measurements over message size as a picture: one chart each, one line a library.
+//! The measurements over message size or skew as a picture: one chart each, one line a library.
 
 use std::path::Path;
 
 use super::measurement::{Axis, MEASUREMENTS, Measurement};
+use super::rendezvous::skew_charts;
 use super::results::Results;
-use crate::plot::{AxisText, Chart, Charts, Line, Scale, bytes_label, render};
+use crate::plot::{AxisText, Chart, Charts, Line, Look, Scale, bytes_label, render};
 
 /// Draws the results; the file's name says in which format.
 pub(super) fn draw(results: &Results, file: &Path) -> Result<Vec<u8>, String> {
@@ -19,9 +20,9 @@ pub(super) fn draw(results: &Results, file: &Path) -> Result<Vec<u8>, String> {
             .map(|library| line(results, row, library))
             .collect(),
     });
-    let charts = Charts(charts.collect());
+    let charts = Charts(charts.chain(skew_charts(results)).collect());
     if charts.0.is_empty() {
-        return Err("a plot shows measurements by size; none was asked for".to_owned());
+        return Err("a plot shows measurements by size or skew; none was asked for".to_owned());
     }
     render(&charts, charts.size(), file)
 }
@@ -35,5 +36,6 @@ fn line(results: &Results, measurement: &Measurement, library: usize) -> Line {
     Line {
         name: results.libraries[library].name.clone(),
         points: points.collect(),
+        look: Look::Marked,
     }
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::alike::{self, Chosen};
 use super::measurement::{Better, Measurement, Unit};
+use super::rendezvous::Curve;
 use crate::mpi::InitLevel;
 
 /// Everything that one run of `rankpoint bench` has found.
@@ -22,15 +23,21 @@ pub(super) struct Results {
     pub(super) points: Vec<Point>,
     /// Notes for readers of the tables: jobs that failed or were left out.
     pub(super) remarks: Vec<String>,
+    /// The skew curves as the cost model has them; none where they were not measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) predicted: Vec<Curve>,
 }
 
 /// A library that was measured.
-#[derive(Clone, Serialize)]
+#[derive(Clone, Default, Serialize)]
 pub(super) struct Library {
     pub(super) name: String,
     /// Its version text; empty until it has run.
     pub(super) version: String,
     pub(super) threads: InitLevel,
+    /// The value of `RANKPOINT_RENDEZVOUS` that it is measured with, if several are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) rendezvous: Option<&'static str>,
 }
 
 /// The identity of a point; its order is the order of the tables.
@@ -40,6 +47,9 @@ pub(super) struct PointKey {
     pub(super) measurement: &'static Measurement,
     pub(super) ranks: u32,
     pub(super) size_bytes: usize,
+    /// By how much the receive is posted before the send, where rows differ in that.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(super) skew_ns: i64,
 }
 
 /// All values of one library at one key.
@@ -129,7 +139,7 @@ impl Results {
                 keys.push(point.key);
             }
         }
-        keys.sort_by_key(|key| (key.ranks, key.size_bytes));
+        keys.sort_by_key(|key| (key.ranks, key.size_bytes, key.skew_ns));
         keys
     }
 
@@ -196,6 +206,14 @@ impl Eq for Measurement {}
     clippy::trivially_copy_pass_by_ref,
     reason = "serde gives a reference to the field"
 )]
+const fn is_zero(number: &i64) -> bool {
+    *number == 0
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde gives a reference to the field"
+)]
 fn name<S: serde::Serializer>(
     measurement: &&'static Measurement,
     serializer: S,
@@ -237,7 +255,7 @@ mod tests {
         let library = |name: &str| Library {
             name: name.into(),
             version: String::new(),
-            threads: InitLevel::Single,
+            ..Library::default()
         };
         let mut results = Results {
             libraries: vec![library("a"), library("b"), library("c")],
@@ -248,6 +266,7 @@ mod tests {
                 measurement: Measurement::find(name).unwrap(),
                 ranks: 2,
                 size_bytes: 8,
+                skew_ns: 0,
             };
             assert_eq!(results.ratio_to_best_peer(key), None);
             for (library, value) in [1.0, 2.0, 4.0].into_iter().enumerate() {
@@ -265,6 +284,7 @@ mod tests {
             name: "a".into(),
             version: String::new(),
             threads,
+            ..Library::default()
         };
         let mut results = Results {
             libraries: vec![library(InitLevel::Single), library(InitLevel::Multiple)],
@@ -274,6 +294,7 @@ mod tests {
             measurement: Measurement::find("latency").unwrap(),
             ranks: 2,
             size_bytes: 8,
+            skew_ns: 0,
         };
         assert_eq!(results.ratio_of_levels(key), None);
         results.add(key, 0, &chosen(60.0, 57.0, false));

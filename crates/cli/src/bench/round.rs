@@ -17,7 +17,7 @@ use super::others::Ticks;
 use super::page::SharedPage;
 use super::results::{PointKey, Results};
 use super::target::Target;
-use super::{alike, cache_line, rank, run};
+use super::{alike, cache_line, rank, rendezvous, run};
 use crate::mpi::InitLevel;
 
 /// Looks at the cores before the first job, of which the nearest counts.
@@ -35,11 +35,12 @@ pub(super) struct JobPlan {
 }
 
 impl JobPlan {
-    fn key(&self, measurement: &'static Measurement, size_bytes: usize) -> PointKey {
+    fn key(&self, measurement: &'static Measurement, size_bytes: usize, skew_ns: i64) -> PointKey {
         PointKey {
             measurement,
             ranks: self.ranks,
             size_bytes,
+            skew_ns,
         }
     }
 }
@@ -130,6 +131,7 @@ impl<'a> Rounds<'a> {
             results.add(slow.key, slow.library, &chosen);
             results.limit(slow.key, slow.library);
         }
+        results.predicted = rendezvous::predict(&results);
         let others = self.ticks.zip(Ticks::now());
         let others = others.map_or(0.0, |(start, now)| now.others_since(start));
         if others > MUCH {
@@ -231,7 +233,7 @@ impl<'a> Rounds<'a> {
             let times = self.starts(job)?;
             let met = around(before);
             let samples = times.into_iter().map(|time| sample((time, met.clone())));
-            return Ok(vec![(step.key(step.measurement, 0), samples.collect())]);
+            return Ok(vec![(step.key(step.measurement, 0, 0), samples.collect())]);
         }
         let line = if depends && has_line {
             Some(SharedPage::new()?)
@@ -251,6 +253,7 @@ impl<'a> Rounds<'a> {
                 job::RankReport::Point {
                     name,
                     size,
+                    skew_ns,
                     values: list,
                     distances,
                 } => {
@@ -259,7 +262,7 @@ impl<'a> Rounds<'a> {
                     if self.options.measurements().contains(&row) {
                         let met = distances.into_iter().chain(std::iter::repeat(met.clone()));
                         let samples = list.into_iter().zip(met).map(sample);
-                        values.push((step.key(row, size), samples.collect()));
+                        values.push((step.key(row, size, skew_ns), samples.collect()));
                     }
                 }
             }

@@ -13,6 +13,8 @@ use super::target::{self, Target};
 use super::{comparable, plot, threads};
 use crate::settings;
 
+/// Largest message whose skew is varied, unless all that are asked for are larger.
+const LARGEST_SKEWED: usize = 1 << 20;
 /// Most sizes of one job.
 const SIZES_OF_A_JOB: usize = 4;
 
@@ -48,6 +50,7 @@ pub(crate) fn run(options: &BenchOptions) -> Result<(), String> {
                 name: target.name.clone(),
                 version: String::new(),
                 threads: target.threads,
+                rendezvous: target.rendezvous,
             })
             .collect(),
         ..Results::default()
@@ -96,12 +99,17 @@ fn steps(options: &BenchOptions) -> Vec<JobPlan> {
 /// until every library has done it. One job without sizes where there are none.
 fn sizes(options: &BenchOptions, measurement: &Measurement) -> Vec<Vec<usize>> {
     let sizes = match measurement.axis {
-        Axis::Sizes => &options.sizes.0,
+        Axis::Sizes | Axis::Long | Axis::Skew => &options.sizes.0,
         Axis::Blocks => &options.blocks.0,
         Axis::Ranks => return vec![Vec::new()],
     };
     let taken = |&size: &usize| measurement.takes_size(size);
-    let sizes: Vec<usize> = sizes.iter().copied().filter(taken).collect();
+    let mut sizes: Vec<usize> = sizes.iter().copied().filter(taken).collect();
+    if measurement.axis == Axis::Skew {
+        let small = |size: &usize| *size <= LARGEST_SKEWED;
+        let one = sizes.iter().copied().rfind(small);
+        sizes = one.or(sizes.first().copied()).into_iter().collect();
+    }
     sizes
         .chunks(SIZES_OF_A_JOB)
         .map(<[usize]>::to_vec)

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::alike;
 use super::measurement::{Axis, MEASUREMENTS, Measurement};
+use super::rendezvous;
 use super::results::{PointKey, Results};
 
 /// The mark of values that met cores at another distance than the usual one, as did the others of their row.
@@ -40,6 +41,7 @@ pub(super) fn render(results: &Results, form: Form) -> String {
     } else {
         sized.iter().map(|row| compared(results, row)).collect()
     };
+    tables.extend(rendezvous::tables(results));
     tables.extend(collectives(results));
     tables.extend(others(results));
     for table in tables {
@@ -137,7 +139,7 @@ fn side_by_side(results: &Results, sized: &[&'static Measurement]) -> Vec<Table>
 }
 
 /// Several libraries: a row for each size, a column for each library.
-fn compared(results: &Results, measurement: &'static Measurement) -> Table {
+pub(super) fn compared(results: &Results, measurement: &'static Measurement) -> Table {
     let rows = results.keys(measurement).into_iter().map(|key| {
         let mut cells = vec![show_size(key.size_bytes)];
         cells.extend(values(results, key));
@@ -210,23 +212,26 @@ fn header(results: &Results, first: &str) -> Vec<String> {
     header
 }
 
+/// The value of a library with its marks.
+pub(super) fn value(results: &Results, key: PointKey, library: usize) -> String {
+    let value = results.median(key, library);
+    let marks = [
+        (results.is_apart(key, library), APART),
+        (results.elsewhere(key, library), ELSEWHERE),
+        (results.is_limited(key, library), LIMITED),
+    ];
+    let marks: String = marks
+        .iter()
+        .filter(|mark| mark.0)
+        .map(|mark| mark.1)
+        .collect();
+    value.map_or("-".to_owned(), |value| {
+        marks + &key.measurement.unit.show(value)
+    })
+}
+
 fn values(results: &Results, key: PointKey) -> Vec<String> {
-    let show = |library| {
-        let value = results.median(key, library);
-        let marks = [
-            (results.is_apart(key, library), APART),
-            (results.elsewhere(key, library), ELSEWHERE),
-            (results.is_limited(key, library), LIMITED),
-        ];
-        let marks: String = marks
-            .iter()
-            .filter(|mark| mark.0)
-            .map(|mark| mark.1)
-            .collect();
-        value.map_or("-".to_owned(), |value| {
-            marks + &key.measurement.unit.show(value)
-        })
-    };
+    let show = |library| value(results, key, library);
     let mut cells: Vec<String> = (0..results.libraries.len()).map(show).collect();
     let show = |ratio: Option<f64>| ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2} x"));
     if results.has_both_levels() {
@@ -309,7 +314,6 @@ mod tests {
     use super::super::alike::Chosen;
     use super::super::results::Library;
     use super::*;
-    use crate::mpi::InitLevel;
 
     fn chosen(value: f64, distance: f64, is_apart: bool) -> Chosen {
         Chosen {
@@ -323,7 +327,7 @@ mod tests {
         let library = |name: &str| Library {
             name: name.to_owned(),
             version: "1".to_owned(),
-            threads: InitLevel::Single,
+            ..Library::default()
         };
         let mut results = Results {
             libraries: vec![library("ours"), library("theirs")],
@@ -335,6 +339,7 @@ mod tests {
                 measurement,
                 ranks: 2,
                 size_bytes,
+                skew_ns: 0,
             };
             results.add(key, 0, &chosen(100.0, 55.0, false));
             results.add(key, 1, &chosen(400.0, 60.0, false));
@@ -360,6 +365,7 @@ mod tests {
             measurement: Measurement::find("rate").unwrap(),
             ranks: 2,
             size_bytes: 8,
+            skew_ns: 0,
         };
         for library in 0..2 {
             results.add(key, library, &chosen(1e6, 280.0, false));

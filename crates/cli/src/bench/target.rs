@@ -8,10 +8,14 @@ use serde::Deserialize;
 
 use super::RANK_COMMAND;
 use super::hosts::HostOptions;
+use super::measurement::Measurement;
 use super::options::{BenchOptions, ThreadLevels};
 use super::run::tell;
 use crate::mpi::InitLevel;
 use crate::settings;
+
+/// Values of `RANKPOINT_RENDEZVOUS`, each a column beside rows of the group of that name.
+const RENDEZVOUS: [&str; 4] = ["auto", "read", "pieces", "write"];
 
 /// Flags of Rankpoint's mpiexec for ranks on several hosts.
 const OWN_HOSTS: [&str; 4] = ["-hosts", "{slots}", "--map-by", "node"];
@@ -46,6 +50,9 @@ pub(crate) struct Target {
     /// Thread level that its ranks ask for; the option `--threads` sets it.
     #[serde(skip)]
     pub(crate) threads: InitLevel,
+    /// The value of `RANKPOINT_RENDEZVOUS` that it is measured with, if several are.
+    #[serde(skip)]
+    pub(crate) rendezvous: Option<&'static str>,
 }
 
 impl Target {
@@ -66,6 +73,12 @@ pub(super) fn targets(options: &BenchOptions) -> Result<Vec<Target>, String> {
     settle(&mut targets, &options.hosts)?;
     if options.overlap {
         targets = targets.into_iter().flat_map(with_progress).collect();
+    }
+    let is_long = |row: &&Measurement| row.is_called("rendezvous");
+    if mpiexec.is_none() && options.measurements().iter().any(is_long) {
+        let own = targets.remove(0);
+        let each = RENDEZVOUS.map(|value| with_rendezvous(&own, value));
+        targets = each.into_iter().chain(targets).collect();
     }
     Ok((targets.into_iter())
         .flat_map(|target| at_levels(target, options.threads))
@@ -141,6 +154,15 @@ fn with_progress(target: Target) -> Vec<Target> {
         .collect()
 }
 
+/// Our library with a value of the setting that says how long messages travel.
+fn with_rendezvous(target: &Target, value: &'static str) -> Target {
+    let mut target = target.clone();
+    target.name = format!("{}, {value}", target.name);
+    (target.environment).insert("RANKPOINT_RENDEZVOUS".to_owned(), value.to_owned());
+    target.rendezvous = Some(value);
+    target
+}
+
 /// A library at the thread levels that are measured.
 fn at_levels(mut target: Target, levels: ThreadLevels) -> Vec<Target> {
     let mut multiple = target.clone();
@@ -199,6 +221,7 @@ pub(crate) fn library(mpiexec: Option<&str>, folder: Option<&Path>) -> Result<Ta
         progress: progress.into_iter().collect(),
         program: this_as_rank()?,
         threads: InitLevel::Single,
+        rendezvous: None,
     })
 }
 
@@ -225,6 +248,21 @@ mod tests {
         assert_eq!(
             (&*all[1].environment["P"], &*all[1].environment["T"]),
             ("1", "2")
+        );
+    }
+
+    #[test]
+    fn our_library_has_a_column_for_each_value_of_the_setting() {
+        let own: Target = serde_json::from_str(r#"{"name": "a", "launcher": ["x"]}"#).unwrap();
+        let all = RENDEZVOUS.map(|value| with_rendezvous(&own, value));
+        assert_eq!(
+            all.each_ref().map(|one| one.name.as_str()),
+            ["a, auto", "a, read", "a, pieces", "a, write"]
+        );
+        let variable = "RANKPOINT_RENDEZVOUS";
+        assert!(
+            all.iter()
+                .all(|one| Some(one.environment[variable].as_str()) == one.rendezvous)
         );
     }
 

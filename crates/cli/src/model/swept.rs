@@ -6,7 +6,7 @@ use super::options::SweepOptions;
 use super::report::{Cell, Report, Table};
 use super::shown::{head, mixture};
 use super::source::Asked;
-use crate::plot::{AxisText, Chart, Charts, Line, Scale, render};
+use crate::plot::{AxisText, Chart, Charts, Line, Look, Scale, render};
 
 /// Gains of one quantity.
 struct Panel {
@@ -116,6 +116,7 @@ impl Gains<'_> {
         Line {
             name: name.clone(),
             points: reductions.zip(gains.iter().copied()).collect(),
+            look: Look::Marked,
         }
     }
 }

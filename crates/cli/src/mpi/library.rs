@@ -93,6 +93,16 @@ impl Mpi {
         version(&self.library)
     }
 
+    /// The sum of these counters of the process so far, by their names; `None` of a library without Rankpoint's counters.
+    pub(crate) fn counted(&self, names: &[&str]) -> Option<u64> {
+        let text = self.library.text("rankpoint_counters")?;
+        let rows = text.lines().filter_map(|line| line.split_once('\t'));
+        let values = rows
+            .filter(|(name, _)| names.contains(name))
+            .filter_map(|(_, value)| value.parse::<u64>().ok());
+        Some(values.sum())
+    }
+
     /// Ends the job with a message.
     pub(crate) fn abort(&self, text: &str) -> ! {
         // Nobody is left to tell when standard error is closed.

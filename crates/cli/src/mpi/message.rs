@@ -92,6 +92,24 @@ impl Mpi {
         window.wait(self);
     }
 
+    /// As [`Self::send_window`], with something done between starting and waiting.
+    ///
+    /// Ends the process if `meanwhile` panics, as the library still reads the data.
+    pub(crate) fn send_window_while(
+        &self,
+        data: &[u8],
+        to: i32,
+        tags: Tags,
+        window: &mut Window,
+        meanwhile: impl FnOnce(&Self),
+    ) {
+        window.start_sends(self, data, to, tags, MPI_COMM_WORLD);
+        let guard = EndOnUnwind;
+        meanwhile(self);
+        drop(guard);
+        window.wait(self);
+    }
+
     /// Receives a window of messages and sends one, both at once.
     pub(crate) fn exchange_windows(
         &self,
@@ -252,7 +270,7 @@ impl Window {
 }
 
 /// Ends the process when it is dropped by a panic.
-struct EndOnUnwind;
+pub(super) struct EndOnUnwind;
 
 impl Drop for EndOnUnwind {
     fn drop(&mut self) {

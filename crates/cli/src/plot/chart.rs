@@ -40,6 +40,8 @@ pub(crate) enum Scale {
     Logarithmic,
     /// By sums, from 0 to so much of the horizontal axis, and as far as the points reach of the vertical one.
     Linear(f64),
+    /// By sums, as far as the points reach in both directions.
+    Signed,
 }
 
 /// A line.
@@ -48,6 +50,19 @@ pub(crate) struct Line {
     pub(crate) name: String,
     /// Its points from left to right.
     pub(crate) points: Vec<(f64, f64)>,
+    /// How it is drawn.
+    pub(crate) look: Look,
+}
+
+/// How a line is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// A line with marks at its points, in the colour of its place among the lines.
+    Marked,
+    /// Marks alone, in the colour with a number.
+    Marks(usize),
+    /// A line without marks, in the colour with a number.
+    Plain(usize),
 }
 
 /// Charts below each other.
@@ -103,6 +118,13 @@ impl Chart<'_> {
                 let chart = builder.build_cartesian_2d(0.0..end, 0.0..most * 1.15)?;
                 self.draw_lines(&lines, chart)
             }
+            Scale::Signed => {
+                let x = reach(&lines, |point| point.0);
+                let y = reach(&lines, |point| point.1);
+                // Room for the legend above the lines.
+                let y = y.start..y.end + (y.end - y.start) * 0.6;
+                self.draw_lines(&lines, builder.build_cartesian_2d(x, y)?)
+            }
         }
     }
 
@@ -110,7 +132,7 @@ impl Chart<'_> {
     fn drawn(&self, line: &Line) -> Vec<(f64, f64)> {
         let points = line.points.iter().copied();
         match self.scale {
-            Scale::Linear(_) => points.collect(),
+            Scale::Linear(_) | Scale::Signed => points.collect(),
             Scale::Logarithmic => {
                 let points = points.filter(|point| point.1 > 0.0);
                 points.map(|(x, y)| (x.max(0.5), y)).collect()
@@ -137,13 +159,17 @@ impl Chart<'_> {
             .label_style(LABEL)
             .draw()?;
         for (index, (line, points)) in self.lines.iter().zip(lines).enumerate() {
-            let color = color(index);
-            let series = LineSeries::new(points.iter().copied(), color.stroke_width(2));
+            let (color, width, marks) = match line.look {
+                Look::Marked => (color(index), 2, 3),
+                Look::Marks(number) => (color(number), 0, 4),
+                Look::Plain(number) => (color(number), 2, 0),
+            };
+            let series = LineSeries::new(points.iter().copied(), color.stroke_width(width));
             chart
-                .draw_series(series.point_size(3))?
+                .draw_series(series.point_size(marks))?
                 .label(line.name.as_str())
                 .legend(move |(x, y)| {
-                    PathElement::new([(x, y), (x + 18, y)], color.stroke_width(3))
+                    PathElement::new([(x, y), (x + 18, y)], color.stroke_width(width.max(1)))
                 });
         }
         draw_legend(&mut chart)
@@ -161,6 +187,20 @@ fn around(lines: &[Vec<(f64, f64)>], pick: fn(&(f64, f64)) -> f64) -> Range<f64>
     low * 0.8..(high * 1.25).max(low * 2.0)
 }
 
+/// A range that holds the points.
+fn reach(lines: &[Vec<(f64, f64)>], pick: fn(&(f64, f64)) -> f64) -> Range<f64> {
+    let all = || lines.iter().flatten().map(pick);
+    let (low, high) = (
+        all().fold(f64::INFINITY, f64::min),
+        all().fold(f64::NEG_INFINITY, f64::max),
+    );
+    if !low.is_finite() {
+        return 0.0..1.0;
+    }
+    let margin = ((high - low) * 0.05).max(1.0);
+    low - margin..high + margin
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{bytes_label, number_label, render};
@@ -175,6 +215,7 @@ mod tests {
             lines: vec![Line {
                 name: "a line".to_owned(),
                 points,
+                look: Look::Marked,
             }],
         }])
     }
@@ -187,7 +228,7 @@ mod tests {
 
     #[test]
     fn title_axes_and_legend_are_written() {
-        for scale in [Scale::Logarithmic, Scale::Linear(4096.0)] {
+        for scale in [Scale::Logarithmic, Scale::Linear(4096.0), Scale::Signed] {
             let text = drawn(scale, vec![(1.0, 10.0), (4096.0, 2000.0)]);
             for word in ["a title", "bytes", "ns", "a line"] {
                 assert!(text.contains(word), "{word}");

@@ -8,7 +8,7 @@ use machine_profile::{Axis, Curve, Profile};
 use super::options::Format;
 use crate::bench::write;
 use crate::plot::{
-    AxisText, Chart, Charts, HeatMap, Line, Scale, bytes_label, number_label, render,
+    AxisText, Chart, Charts, HeatMap, Line, Look, Scale, bytes_label, number_label, render,
 };
 
 /// A plot of curves: file, title, and which curves by the begin and end of their names.
@@ -129,6 +129,7 @@ fn line(curve: &Curve, is_rate: bool) -> Line {
     Line {
         name: curve.name.clone(),
         points: points.collect(),
+        look: Look::Marked,
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock, PoisonError};
 
 use bootstrap::Member;
 use fabric::board::{JOB_VARIABLE, PAGE_BYTES, phase};
+use fabric::counters::COUNTERS;
 use fabric::node::NodeHandle;
 use fabric::transport::{Null, Transport};
 use sys::memory;
@@ -516,6 +517,16 @@ impl Process {
         self.free_pages
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the rank has counted so far: the name of each counter, and its value.
+    pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        for vci in self.vcis.iter() {
+            vci.enter().publish_counts();
+        }
+        let values = self.node.board(self.index()).counters.iter();
+        let values = values.map(|value| value.load(Ordering::Relaxed));
+        COUNTERS.iter().map(|row| row.name).zip(values)
     }
 
     /// Pushes out everything that still waits; this process may end, or go on with [`Self::resume`].

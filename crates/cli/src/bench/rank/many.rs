@@ -10,7 +10,7 @@ use crate::mpi::Mpi;
 const TAG: i32 = 3;
 const SIZE: usize = 8;
 /// Shortest time of a run in which ranks that share cores wait for each other in pairs.
-const SPAN: Duration = Duration::from_millis(300);
+pub(super) const SPAN: Duration = Duration::from_millis(300);
 
 /// How a message is received: into these bytes, from that rank, with that tag.
 type Receive = fn(&Mpi, &mut [u8], i32, i32);

@@ -4,7 +4,7 @@
 //! Rank 0 prints one JSON object a line for each point, `peer.c` beside this folder prints the same for libraries that lack
 //! the standard ABI. [`start`] reads what is wanted, [`repeat`] decides how often something runs, [`mod@distance`] how far the cores are from
 //! each other meanwhile; [`calls`], [`pair`], [`queue`], [`many`], [`collective`],
-//! [`overlap`], [`pack`], [`memory`], [`parts`] and [`rma`] are what runs; [`mod@threads`] stands by itself, with [`thread_puts`] and [`spin_barrier`].
+//! [`overlap`], [`pack`], [`memory`], [`parts`], [`rma`] and [`rendezvous`] are what runs; [`mod@threads`] stands by itself, with [`thread_puts`] and [`spin_barrier`].
 
 mod calls;
 mod collective;
@@ -19,6 +19,7 @@ mod pair;
 mod parts;
 mod pattern;
 mod queue;
+mod rendezvous;
 mod repeat;
 mod rma;
 mod spin_barrier;
@@ -28,7 +29,7 @@ mod threads;
 
 pub(crate) use calls::CALLS;
 use options::RankOptions;
-use output::report;
+use output::{report, report_together};
 pub(crate) use parts::{PARTS, WINDOWS};
 use pattern::{check, fill, pattern};
 pub(crate) use start::run_rank;

@@ -24,6 +24,31 @@ pub(super) fn report(
     )
 }
 
+/// Prints the values of several rows that came of the same repetitions, on rank 0; rows without values are left out.
+pub(super) fn report_together(
+    mpi: &Mpi,
+    options: &RankOptions,
+    (size, skew_ns): (usize, i64),
+    rows: &[(String, Vec<f64>)],
+) -> Result<(), String> {
+    if mpi.rank != 0 {
+        return Ok(());
+    }
+    let count = rows.iter().map(|(_, values)| values.len()).max();
+    let met = options
+        .effort
+        .line
+        .zip(count)
+        .map(|(line, count)| line.met(count));
+    let distances = met.unwrap_or_default();
+    for (name, values) in rows.iter().filter(|(_, values)| !values.is_empty()) {
+        print(&serde_json::json!({
+            "name": name, "size": size, "skew_ns": skew_ns, "values": values, "distances": distances,
+        }))?;
+    }
+    Ok(())
+}
+
 pub(super) fn print(line: &serde_json::Value) -> Result<(), String> {
     writeln!(std::io::stdout(), "{line}").map_err(|error| format!("cannot write: {error}"))
 }

@@ -37,7 +37,7 @@ fn find(name: &str) -> Option<(Operation, u64)> {
 }
 
 /// Work that needs neither memory nor anybody else: a chain of multiplications.
-fn work(steps: u64) {
+pub(super) fn work(steps: u64) {
     let mut number = black_box(3_u64);
     for _ in 0..steps {
         number = number
@@ -48,7 +48,7 @@ fn work(steps: u64) {
 }
 
 /// Steps of work in a nanosecond.
-fn steps_per_ns() -> f64 {
+pub(super) fn steps_per_ns() -> f64 {
     work(CALIBRATION);
     let start = Instant::now();
     work(CALIBRATION);

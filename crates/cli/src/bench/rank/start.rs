@@ -7,7 +7,9 @@ use super::super::threads::RATES;
 use super::distance::DistanceProbe;
 use super::options::RankOptions;
 use super::output::print;
-use super::{calls, collective, many, memory, overlap, pack, pair, parts, queue, rma, threads};
+use super::{
+    calls, collective, many, memory, overlap, pack, pair, parts, queue, rendezvous, rma, threads,
+};
 use crate::mpi::Mpi;
 use crate::settings;
 
@@ -61,6 +63,7 @@ pub(crate) fn run_rank(words: impl Iterator<Item = OsString>) -> Result<(), Stri
         "pack-1" => pack::measure(&mpi, &options),
         "vector" => pack::round_trips(&mpi, &options),
         name if name.starts_with("rma-") => rma::measure(&mpi, &options),
+        name if name.starts_with("rendezvous-") => rendezvous::measure(&mpi, &options),
         name if name.starts_with("overlap-") => overlap::measure(&mpi, &options),
         _ => collective::measure(&mpi, &options),
     }?;

@@ -215,6 +215,7 @@ mod tests {
             name: name.to_owned(),
             version: String::new(),
             threads: InitLevel::Multiple,
+            ..Library::default()
         };
         let mut results = ThreadResults {
             command: String::new(),

@@ -27,6 +27,7 @@ pub(in super::super) fn run(options: &ThreadsOptions) -> Result<(), String> {
         name: target.name.clone(),
         version: String::new(),
         threads: target.threads,
+        rendezvous: None,
     };
     let mut results = ThreadResults {
         command: options.shown_as.clone().unwrap_or_else(command_line),
