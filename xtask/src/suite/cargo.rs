@@ -159,6 +159,25 @@ pub(super) fn tests_on_nodes(scope: Scope) -> Result<Found, String> {
     counted(&arguments, &variables, "nodes.log")
 }
 
+/// Tests of the engine that pass with offered receives, too; the quick ones first.
+const OFFER_TESTS: &[&str] = &["protocol::", "p2p::", "progress::"];
+const QUICK_OFFER_TESTS: usize = 1;
+/// One whose wait must hang, because the sender makes no progress on the VCI of its long message: into an offered receive the sender writes
+/// it at once, so the wait ends.
+const NO_OFFER_TEST: &str = "progress::tests::a_wait_that_advances_its_own_vci_only_hangs";
+
+/// Some of the engine's in-process tests once more, where every receive that may be is offered to its sender.
+pub(super) fn tests_with_offers(scope: Scope) -> Result<Found, String> {
+    let mut arguments = vec!["test", "-p", "rankpoint-engine", "--lib", "--no-fail-fast"];
+    arguments.extend(["--", "--skip", NO_OFFER_TEST]);
+    arguments.extend(scope.some(OFFER_TESTS, QUICK_OFFER_TESTS));
+    let variables = [
+        (scope::VARIABLE, scope.name()),
+        ("RANKPOINT_RENDEZVOUS", "write"),
+    ];
+    counted(&arguments, &variables, "written.log")
+}
+
 /// Tests of the engine whose ranks may be endpoints.
 const ENDPOINT_TESTS: &[&str] = &["coll::tests", "p2p::", "protocol::tests", "rma::"];
 /// Endpoints of each process; the quick one first.

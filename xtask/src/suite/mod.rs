@@ -3,7 +3,7 @@
 //!
 //! [`mod@steps`] lists the steps, [`mod@run`] runs and sums them up, [`scope`] says how much they cover. [`cargo`] runs what cargo knows,
 //! [`programs`] C programs and examples, [`abi`] compares our header with another library's, [`mod@apps`] runs mini-apps in C, [`examples`] programs of a page, [`gpu`] tries GPUs without one,
-//! [`memory`] measures idle ranks, [`others`] runs other projects' tests, [`reports`] asks what a program waits for, [`tune`] has a
+//! [`memory`] measures idle ranks, [`offers`] kills ranks while one writes the memory of the other, [`others`] runs other projects' tests, [`reports`] asks what a program waits for, [`tune`] has a
 //! table of rules made, [`sanitizers`] reads all memory of ranks, [`types`] compares datatypes with another library's, [`wrappers`] tries what is installed.
 
 mod abi;
@@ -14,6 +14,7 @@ mod examples;
 mod found;
 mod gpu;
 mod memory;
+mod offers;
 mod others;
 mod profiling;
 mod program_head;

@@ -4,8 +4,8 @@
 use super::found::Found;
 use super::scope::Scope;
 use super::{
-    abi, apps, bspmm, cargo, examples, gpu, memory, others, profiling, programs, rates, reports,
-    sanitizers, tune, types, wrappers,
+    abi, apps, bspmm, cargo, examples, gpu, memory, offers, others, profiling, programs, rates,
+    reports, sanitizers, tune, types, wrappers,
 };
 use crate::{checks, install, instructions, miri, shell, thread_sanitizer, tools, words};
 
@@ -69,6 +69,7 @@ pub(super) const STEPS: &[Step] = &[
     ("sim", cargo::tests_on_sim),
     ("endpoints", cargo::tests_on_endpoints),
     ("nodes", cargo::tests_on_nodes),
+    ("written", cargo::tests_with_offers),
     ("loom", cargo::models),
     ("ptx", gpu::assemble),
     ("miri", |_| match miri::missing() {
@@ -92,6 +93,7 @@ pub(super) const STEPS: &[Step] = &[
     ("foreign", programs::with_foreign_compiler),
     ("profiling", profiling::layers),
     ("reports", reports::all),
+    ("offers", offers::all),
     ("python", others::python),
     ("mpich", others::mpich),
     ("hosts", others::hosts),
