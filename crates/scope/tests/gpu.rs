@@ -54,7 +54,7 @@ fn measured(devices: usize, is_wanted: impl Fn(&str) -> bool) -> (Vec<Entry>, Pr
 /// Nanoseconds of a curve at an abscissa.
 fn at(profile: &Profile, name: &str, x: u64) -> f64 {
     let curve = profile.curves.iter().find(|curve| curve.name == name);
-    let curve = curve.unwrap_or_else(|| panic!("no curve {name}"));
+    let curve = curve.expect(name);
     let point = curve.points.iter().find(|point| point.x == x);
     point.expect("the size was asked for").sample.ns
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A cheap clock, and one that all processes of a node share.
 
-/// A clock that costs a few nanoseconds to read, in units of its own that are the same on all cores of a node.
 // account: caller
 
+/// A clock that costs a few nanoseconds to read, in units of its own that are the same on all cores of a node.
 #[inline]
 pub fn ticks() -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -173,17 +173,18 @@ impl Unit {
         }
         self.gpu.inside(|| {
             let context = other.gpu.context();
-            // SAFETY: a context that is never destroyed.
             let (code, call) = match wanted {
-                Reach::Direct => (
-                    unsafe { (self.calls.enable_peer)(context, 0) },
-                    "cuCtxEnablePeerAccess",
-                ),
+                // SAFETY: a context that is never destroyed.
+                Reach::Direct => unsafe {
+                    (
+                        (self.calls.enable_peer)(context, 0),
+                        "cuCtxEnablePeerAccess",
+                    )
+                },
                 // SAFETY: as above; nothing of the other GPU is in use.
-                Reach::Staged => (
-                    unsafe { (self.calls.disable_peer)(context) },
-                    "cuCtxDisablePeerAccess",
-                ),
+                Reach::Staged => unsafe {
+                    ((self.calls.disable_peer)(context), "cuCtxDisablePeerAccess")
+                },
             };
             match code {
                 ENABLED_ALREADY | NOT_ENABLED => Ok(true),
@@ -216,9 +217,9 @@ impl Stream<'_> {
 
 impl Drop for Stream<'_> {
     fn drop(&mut self) {
-        // SAFETY: a stream that nobody else has. Streams that stay cost only memory of the driver.
+        // Streams that stay cost only memory of the driver.
         drop(self.unit.gpu.inside(|| {
-            // SAFETY: as above.
+            // SAFETY: a stream that nobody else has.
             let code = unsafe { (self.unit.calls.destroy_stream)(self.handle) };
             self.unit.check(code, "cuStreamDestroy")
         }));

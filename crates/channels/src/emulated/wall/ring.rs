@@ -89,7 +89,9 @@ mod tests {
                 pair,
                 number: round * 3 + pair,
             });
-            entries.map(|entry| ring.push(entry));
+            for entry in entries {
+                ring.push(entry);
+            }
             assert_eq!([0, 1, 2].map(|_| ring.take()), entries.map(Some));
             assert_eq!(ring.take(), None);
         }

@@ -33,14 +33,14 @@ pub(super) fn measure(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
     let is_timed = mpi.rank == 0;
     for _ in 0..SAMPLES {
         // Rank 1 takes what rank 0 sends, once by each kind of call, and sends as much back, late.
-        for kind in 0..2 {
+        for is_persistent in [false, true] {
             mpi.barrier();
             if is_timed {
-                let time = match kind {
-                    0 => mpi.time_sends(&data, other, TAG, &mut window),
-                    _ => persistent.time(),
+                let time = match is_persistent {
+                    false => mpi.time_sends(&data, other, TAG, &mut window),
+                    true => persistent.time(),
                 };
-                found[kind].push(time);
+                found[usize::from(is_persistent)].push(time);
             } else {
                 quiet();
                 mpi.time_receives(&mut slots, size, (other, TAG), &mut window);

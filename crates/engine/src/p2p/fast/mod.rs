@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The fast paths of sends and receives.
 //!
-//! A send tries stages; each passes its decoded arguments to the next. [`inject`] is inlined into the caller: up to
+//! A send tries stages; each passes its decoded arguments to the next. [`inject()`] is inlined into the caller: up to
 //! [`super::INJECT_BYTES`] contiguous bytes, a linear rank map, no lock. Where it does not reach the rank, [`inject_locked`] does the same
 //! with a lock or a table. [`send_eager`] takes longer messages, [`super::isend`] everything. Receives have the same stages:
-//! [`post`], [`post_locked`], [`super::irecv`]. [`receive_soon`] takes a message that is in the ring, or arrives in a moment, without
+//! [`post()`], [`post_locked`], [`super::irecv`]. [`receive_soon`] takes a message that is in the ring, or arrives in a moment, without
 //! a request. What a call promises ([`super::Promises`]) is a constant of each stage.
 
 mod inject;

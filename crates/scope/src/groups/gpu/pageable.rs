@@ -87,14 +87,19 @@ pub(super) fn both(
         return Err(reason);
     }
     let sample = session.count(found);
-    let overlap = Sample {
-        ns: median(&overlaps),
-        trimean: trimean(&overlaps),
-        mad: mad(&overlaps),
-        n: overlaps.len() as u64,
-        iid: sample.iid,
-    };
+    let overlap = overlap_of(&overlaps, &sample);
     Ok((sample, overlap))
+}
+
+/// The overlaps of the moves that a sample counts.
+fn overlap_of(overlaps: &[f64], whole: &Sample) -> Sample {
+    Sample {
+        ns: median(overlaps),
+        trimean: trimean(overlaps),
+        mad: mad(overlaps),
+        n: overlaps.len() as u64,
+        iid: whole.iid,
+    }
 }
 
 fn interval([start, end]: [u64; 2]) -> Interval {

@@ -142,10 +142,10 @@ impl<'a> Pair<'a> {
             .map_err(|error| error.to_string())?;
         let run: Box<dyn FnMut() -> Done + 'a> = match direction {
             Direction::Both => return Ok(Some(Work::TwoThreads)),
-            // SAFETY: the head of this file.
-            Direction::In => {
-                Box::new(move || unsafe { unit.copy_in(device.address(), host.start(), bytes) })
-            }
+            Direction::In => Box::new(move || {
+                // SAFETY: the head of this file.
+                unsafe { unit.copy_in(device.address(), host.start(), bytes) }
+            }),
             // SAFETY: the head of this file.
             _ => Box::new(move || unsafe { unit.copy_out(host.start(), device.address(), bytes) }),
         };
