@@ -32,6 +32,7 @@ pub mod ring;
 pub mod segment;
 #[cfg(not(loom))]
 pub mod sim;
+pub mod trace;
 #[cfg(not(loom))]
 pub mod transport;
 pub mod window;

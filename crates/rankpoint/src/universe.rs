@@ -82,14 +82,18 @@ fn start<T: Threads>() -> Result<Universe<T>> {
     })
 }
 
+fn warn(process: &Process, text: &str) {
+    if process.rank() == 0 {
+        tell(text);
+    }
+}
+
 #[expect(
     clippy::print_stderr,
     reason = "a setting with a wrong name must not go unnoticed, and there is nobody to return it to"
 )]
-fn warn(process: &Process, text: &str) {
-    if process.rank() == 0 {
-        eprintln!("Rankpoint: {text}");
-    }
+fn tell(text: &str) {
+    eprintln!("Rankpoint: {text}");
 }
 
 impl<T: Threads> Universe<T> {
@@ -154,6 +158,9 @@ impl<T: Threads> Drop for Universe<T> {
             comm.attributes.clear_all();
         }
         let finished = engine::coll::finish(self.process);
+        if let Some(text) = self.process.write_trace() {
+            tell(&text);
+        }
         if let Err(error) = finished.and_then(|()| self.process.take_leave()) {
             warn(self.process, &error.to_string());
         }

@@ -194,7 +194,7 @@ pub(crate) fn finish<A: Clone + 'static, W: Future<Output = Result<()>> + 'stati
     work: impl Fn(Arc<Comm>, A) -> W + 'static,
 ) -> Result<()> {
     let entered = comm.enter_collective(call)?;
-    if entered.is_some() {
+    if entered.is_checked() {
         exposed::note(&comm, call, ending);
     }
     let (request, id) = match ending.how() {

@@ -48,6 +48,9 @@ pub(crate) fn leave_engine(call: &'static str) -> engine::Result<()> {
     let process = require_process()?;
     if *users == 1 {
         process.rest(call)?;
+        if let Some(text) = process.write_trace() {
+            tell(format_args!("warning: {text}"));
+        }
         state::end();
         process.take_leave().map_err(|error| error.in_call(call))?;
     }

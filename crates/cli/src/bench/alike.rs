@@ -6,7 +6,7 @@
 //! before and after it, and only values of all libraries within one [`Window`] of distances stand side by side.
 
 /// Distances count as the same up to this factor.
-pub(super) const SAME: f64 = 1.25;
+pub(crate) const SAME: f64 = 1.25;
 
 /// A value, and the core-to-core times in nanoseconds around it; nothing on one core, or where they do not matter.
 #[derive(Clone, Debug)]
@@ -134,14 +134,14 @@ pub(super) fn lacking(
 
 /// The distance that a quarter of all does not reach: the near one where the machine has a near and a far state and is in
 /// neither but for a moment, and not what was seen once.
-pub(super) fn usual(distances: &[f64]) -> Option<f64> {
+pub(crate) fn usual(distances: &[f64]) -> Option<f64> {
     let mut sorted = distances.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len() / 4).copied()
 }
 
 /// Whether any of the distances is another one than the usual.
-pub(super) fn differ(distances: &[f64], usual: Option<f64>) -> bool {
+pub(crate) fn differ(distances: &[f64], usual: Option<f64>) -> bool {
     let other = |&distance: &f64| {
         usual.is_some_and(|usual| distance.max(usual) > distance.min(usual) * SAME * SAME)
     };

@@ -20,7 +20,7 @@
 //! threads                   message rates of several threads, a command of its own
 //! ```
 
-mod alike;
+pub(crate) mod alike;
 pub(crate) mod cache_line;
 mod comparable;
 pub(crate) mod hosts;
@@ -29,7 +29,7 @@ pub(crate) mod line_stream;
 mod measurement;
 mod options;
 mod others;
-mod page;
+pub(crate) mod page;
 mod plot;
 mod rank;
 mod rendezvous;
@@ -41,7 +41,7 @@ pub(crate) mod target;
 mod threads;
 
 pub(crate) use options::{BenchOptions, Sizes, sizes};
-pub(crate) use rank::{CALLS, PARTS, WINDOWS, run_rank};
+pub(crate) use rank::{CALLS, DISTANCE, PARTS, WINDOWS, run_rank};
 pub(crate) use run::{print, run, tell, write};
 
 /// First word of the command line that makes this program a rank.

@@ -9,13 +9,13 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 const BYTES: u64 = 4096;
 
 /// A page without a name that goes away with its last user.
-pub(super) struct SharedPage {
+pub(crate) struct SharedPage {
     file: OwnedFd,
 }
 
 impl SharedPage {
     /// A new page of zeros.
-    pub(super) fn new() -> Result<Self, String> {
+    pub(crate) fn new() -> Result<Self, String> {
         let file = memfd_create("line", MemfdFlags::CLOEXEC);
         let told = |error| format!("cannot make a page of memory to share: {error}");
         let file = file.map_err(told)?;
@@ -24,7 +24,7 @@ impl SharedPage {
     }
 
     /// Where ranks find it while this process lives.
-    pub(super) fn path(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 }

@@ -8,10 +8,12 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::options::MeasureOptions;
+use crate::bench::alike;
 use crate::bench::job::{self, RankReport};
+use crate::bench::page::SharedPage;
 use crate::bench::results::median;
 use crate::bench::target::{self, Target};
-use crate::bench::{PARTS, cache_line, line_stream};
+use crate::bench::{DISTANCE, PARTS, cache_line, line_stream};
 use crate::settings;
 
 /// Sizes whose sends and receives are timed.
@@ -23,8 +25,8 @@ pub(super) struct Calibration {
     pub(super) text: String,
     /// The library's version.
     pub(super) version: String,
-    /// Core-to-core nanoseconds before and after.
-    pub(super) distances: [f64; 2],
+    /// How far the cores were apart.
+    pub(super) distances: Distances,
 }
 
 /// Values of a point.
@@ -32,6 +34,67 @@ pub(super) struct Measured {
     pub(super) name: String,
     pub(super) size: usize,
     pub(super) values: Vec<f64>,
+    /// Core-to-core nanoseconds around the values.
+    met: Vec<f64>,
+}
+
+/// Core-to-core nanoseconds before a measurement, at times in it, and after it.
+pub(super) struct Distances {
+    before: f64,
+    during: Vec<f64>,
+    after: f64,
+}
+
+/// One of so many distances in a measurement may be another one: a probe may be interrupted.
+const INTERRUPTED_ONE_IN: usize = 10;
+
+impl Distances {
+    fn all(&self) -> Vec<f64> {
+        [&[self.before, self.after][..], &self.during].concat()
+    }
+
+    /// The same, and what later jobs met.
+    pub(super) fn with(&self, points: &[Measured]) -> Self {
+        let later = points.iter().flat_map(|point| &point.met);
+        Self {
+            during: self.during.iter().chain(later).copied().collect(),
+            ..*self
+        }
+    }
+
+    /// Whether the cores stayed as far apart as they were.
+    ///
+    /// # Errors
+    /// What was seen instead: what is measured at several distances belongs to no model.
+    pub(super) fn expect_one(&self) -> Result<(), String> {
+        let usual = alike::usual(&self.all());
+        let differs = |distance: f64| alike::differ(&[distance], usual);
+        let moved = self.during.iter().filter(|&&distance| differs(distance));
+        let is_one = !differs(self.before)
+            && !differs(self.after)
+            && moved.count() * INTERRUPTED_ONE_IN <= self.during.len();
+        if is_one {
+            return Ok(());
+        }
+        let limit = alike::SAME * alike::SAME;
+        Err(format!(
+            "the way between the cores changed while it was measured: {}, where {:.1} ns is usual; expected distances within {limit:.2} \
+             times of that: run it again, on cores that stay where they are",
+            self.shown(),
+            usual.unwrap_or(0.0)
+        ))
+    }
+
+    /// What was seen.
+    pub(super) fn shown(&self) -> String {
+        let least = self.during.iter().copied().min_by(f64::total_cmp);
+        let most = self.during.iter().copied().max_by(f64::total_cmp);
+        let between = least.zip(most).map_or(String::new(), |(least, most)| {
+            format!(", {least:.1} to {most:.1} ns in between")
+        });
+        let (before, after) = (self.before, self.after);
+        format!("{before:.1} ns before{between}, {after:.1} ns after")
+    }
 }
 
 /// The library that the options name.
@@ -48,7 +111,9 @@ pub(super) fn run_job(
     words: &[&str],
     seconds: u64,
 ) -> Result<(String, Vec<Measured>), String> {
-    let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+    let mut words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+    let page = SharedPage::new()?;
+    words.push(format!("line={}", page.path()));
     let lines = job::run(library, 2, &words, Duration::from_secs(seconds))?.lines;
     let (mut version, mut points) = (String::new(), Vec::new());
     for line in lines {
@@ -56,8 +121,16 @@ pub(super) fn run_job(
             RankReport::Start { version: own } => version = own,
             RankReport::Skipped { skipped } => return Err(format!("{}: {skipped}", words[0])),
             RankReport::Point {
-                name, size, values, ..
-            } => points.push(Measured { name, size, values }),
+                name,
+                size,
+                values,
+                distances,
+            } => points.push(Measured {
+                name,
+                size,
+                values,
+                met: distances.concat(),
+            }),
             RankReport::Rates { .. } => {}
         }
     }
@@ -65,7 +138,20 @@ pub(super) fn run_job(
 }
 
 /// Measures, and makes the model's file.
+///
+/// # Errors
+/// When a job fails, or the way between the cores changes meanwhile.
 pub(super) fn calibrate(options: &MeasureOptions, library: &Target) -> Result<Calibration, String> {
+    let calibration = measure(options, library)?;
+    calibration.distances.expect_one()?;
+    Ok(calibration)
+}
+
+/// The same, however far the cores were apart.
+///
+/// # Errors
+/// When a job fails.
+pub(super) fn measure(options: &MeasureOptions, library: &Target) -> Result<Calibration, String> {
     let two = || "calibrate needs two cores, to measure the way between them".to_owned();
     let before = cache_line::measure().ok_or_else(two)?;
     let stream = line_stream::measure().ok_or_else(two)?;
@@ -73,7 +159,14 @@ pub(super) fn calibrate(options: &MeasureOptions, library: &Target) -> Result<Ca
     let sizes = format!("sizes={}", sizes.join(","));
     let (version, points) = run_job(library, &[PARTS, &sizes], options.time_limit)?;
     let after = cache_line::measure().ok_or_else(two)?;
-    let c2c = median(&[before, after]);
+    let during = points.iter().find(|point| point.name == DISTANCE);
+    let distances = Distances {
+        before,
+        during: during.map(|point| point.values.clone()).unwrap_or_default(),
+        after,
+    };
+    let all = distances.all();
+    let (c2c, sd) = (median(&all), spread(&all));
     let mut text = format!(
         "# Written by `rankpoint model calibrate`: messages through shared memory between two ranks of one node.\n\
          name = \"calibrated\"\nnote = {}\norigin = \"measured\"\n\n[parameter]\nbytes = 8\nW = 64 # messages in a window\n\n[component]\n",
@@ -99,7 +192,6 @@ pub(super) fn calibrate(options: &MeasureOptions, library: &Target) -> Result<Ca
             "{name} = {{ ns = {value:.2}, sd = {sd:.2}, {timer}, experiment = \"windows whose other side makes no call\" }}\n"
         );
     }
-    let sd = (before - after).abs() / 2.0;
     text += &format!(
         "c2c = {{ ns = {c2c:.2}, sd = {sd:.2}, {timer}, experiment = \"one line there and back, without MPI\" }}\n"
     );
@@ -115,7 +207,7 @@ pub(super) fn calibrate(options: &MeasureOptions, library: &Target) -> Result<Ca
     Ok(Calibration {
         text,
         version,
-        distances: [before, after],
+        distances,
     })
 }
 
@@ -171,6 +263,36 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn distances(before: f64, during: &[f64], after: f64) -> Distances {
+        Distances {
+            before,
+            during: during.to_vec(),
+            after,
+        }
+    }
+
+    #[test]
+    fn cores_that_move_apart_are_no_base_for_a_model() {
+        let stay = distances(58.0, &[60.0, 63.0, 57.0, 61.0], 66.0);
+        assert_eq!(stay.expect_one(), Ok(()));
+        assert_eq!(distances(60.0, &[], 61.0).expect_one(), Ok(()));
+        let error = distances(58.0, &[60.0, 240.0, 61.0, 59.0], 60.0).expect_one();
+        let error = error.expect_err("they moved");
+        assert!(
+            error.starts_with(
+                "the way between the cores changed while it was measured: 58.0 ns before, 59.0 to 240.0 ns in between, 60.0 ns after, \
+                 where 59.0 ns is usual; expected distances within 1.56 times of that"
+            ),
+            "{error}"
+        );
+        assert!(distances(240.0, &[60.0, 61.0], 60.0).expect_one().is_err());
+        assert!(distances(58.0, &[], 240.0).expect_one().is_err());
+        // One of many was interrupted.
+        let mut many = vec![60.0; 30];
+        many[7] = 900.0;
+        assert_eq!(distances(58.0, &many, 61.0).expect_one(), Ok(()));
+    }
 
     #[test]
     fn what_is_measured_makes_a_model_that_predicts_other_quantities() {

@@ -3,7 +3,7 @@
 
 use models::{Model, Values};
 
-use super::calibrated::{Calibration, Measured, calibrate, library, run_job};
+use super::calibrated::{Calibration, Measured, library, measure, run_job};
 use super::options::CheckOptions;
 use super::report::{Cell, Report, Table, decimals};
 use crate::bench::WINDOWS;
@@ -17,29 +17,33 @@ const GOOD_SIZES_PERCENT: f64 = 10.0;
 /// Share of runs that must be good.
 const GOOD_RUNS: f64 = 0.9;
 
-/// Compares as often as the options say.
+/// Compares as often as the options say. A run in which the cores are moved does not count; where that is so in more runs than were asked
+/// for, nothing can be said.
 pub(super) fn check(options: &CheckOptions) -> Result<Report, String> {
     let library = library(&options.measure)?;
     let (mut tables, mut head) = (Vec::new(), Vec::new());
     let (mut main, mut sizes) = (0, 0);
-    for run in 1..=options.runs {
-        let calibration = calibrate(&options.measure, &library)?;
+    let (mut run, mut moved) = (1, Vec::new());
+    while run <= options.runs {
+        if moved.len() as u32 > options.runs {
+            return Err(moved.swap_remove(0));
+        }
+        let calibration = measure(&options.measure, &library)?;
         let limit = options.measure.time_limit;
         let list = SIZES.map(|size| size.to_string()).join(",");
         let (_, halves) = run_job(&library, &["latency", &format!("sizes={list}")], limit)?;
         let (_, windows) = run_job(&library, &[WINDOWS, "sizes=8"], limit)?;
+        let met = calibration.distances.with(&halves).with(&windows);
+        if let Err(text) = met.expect_one() {
+            moved.push(text);
+            continue;
+        }
         let table = compare(&calibration, &format!("Run {run}"), &halves, &windows)?;
         head = vec![
             ("library".to_owned(), calibration.version),
-            (
-                "core to core, last run".to_owned(),
-                calibration
-                    .distances
-                    .map(|ns| format!("{} ns", decimals(ns, 1)))
-                    .join(" before, ")
-                    + " after",
-            ),
+            ("core to core, last run".to_owned(), met.shown()),
         ];
+        run += 1;
         main += u32::from(table.is_good(true));
         sizes += u32::from(table.is_good(false));
         tables.push(table.table);
@@ -52,21 +56,26 @@ pub(super) fn check(options: &CheckOptions) -> Result<Report, String> {
         }
     };
     let runs = options.runs;
+    let moved = moved.last().map(|text| {
+        let count = moved.len();
+        format!("{count} more runs do not count. In the last of them {text}")
+    });
+    let mut remarks = vec![
+        format!(
+            "{}: half round trip of 8 bytes and rates within {GOOD_PERCENT} % in {main} of {runs} runs",
+            verdict(main)
+        ),
+        format!(
+            "{}: half round trips of other sizes within {GOOD_SIZES_PERCENT} % in {sizes} of {runs} runs",
+            verdict(sizes)
+        ),
+        "Components are measured here; none was taken from a quantity that is compared.".to_owned(),
+    ];
+    remarks.extend(moved);
     Ok(Report {
         head,
         tables,
-        remarks: vec![
-            format!(
-                "{}: half round trip of 8 bytes and rates within {GOOD_PERCENT} % in {main} of {runs} runs",
-                verdict(main)
-            ),
-            format!(
-                "{}: half round trips of other sizes within {GOOD_SIZES_PERCENT} % in {sizes} of {runs} runs",
-                verdict(sizes)
-            ),
-            "Components are measured here; none was taken from a quantity that is compared."
-                .to_owned(),
-        ],
+        remarks,
     })
 }
 

@@ -3,7 +3,7 @@
 //!
 //! The crate `models` computes. [`options`] reads the command line, [`source`] the model; [`shown`], [`asked`], [`swept`] and
 //! [`windows`] answer, each as a [`report`] that becomes text, Markdown or JSON. [`calibrated`] measures a model's components here,
-//! [`checked`] compares what it predicts, [`traced`] reads traces of a bus.
+//! [`checked`] compares what it predicts, [`traced`] reads traces of a bus, [`timeline`] those of ranks.
 
 mod asked;
 mod calibrated;
@@ -14,6 +14,7 @@ mod run;
 mod shown;
 mod source;
 mod swept;
+mod timeline;
 mod traced;
 mod windows;
 

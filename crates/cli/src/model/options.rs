@@ -103,7 +103,7 @@ pub(super) enum Question {
     },
     /// Calibrate, measure what the model predicts, and compare
     Check(CheckOptions),
-    /// What a trace of a bus analyser says
+    /// What traces of ranks say, or a trace of a bus analyser
     Trace(TraceOptions),
 }
 
@@ -137,9 +137,13 @@ pub(super) struct CheckOptions {
 /// Options of `trace`.
 #[derive(Args)]
 pub(super) struct TraceOptions {
-    /// The trace: time_ns,direction,packet,bytes,address
-    #[arg(required_unless_present = "simulate")]
-    pub(super) file: Option<PathBuf>,
+    /// Traces of ranks: the folder that RANKPOINT_TRACE named, or files of it; or the file of a bus analyser:
+    /// time_ns,direction,packet,bytes,address
+    #[arg(required_unless_present = "simulate", value_name = "FOLDER|FILE")]
+    pub(super) files: Vec<PathBuf>,
+    /// Of ranks: write the time line to a file of JSON, for Perfetto or chrome://tracing
+    #[arg(long, short, value_name = "FILE", conflicts_with = "simulate")]
+    pub(super) output: Option<PathBuf>,
     /// Writes of at least so many bytes to the NIC are doorbells
     #[arg(long, default_value_t = 8)]
     pub(super) doorbell_bytes: u64,
@@ -153,7 +157,7 @@ pub(super) struct TraceOptions {
     #[arg(long, default_value_t = 0.0, requires = "completions", value_parser = not_negative)]
     pub(super) post: f64,
     /// Print a simulated trace of the model instead
-    #[arg(long, value_enum, conflicts_with = "file")]
+    #[arg(long, value_enum, conflicts_with = "files")]
     pub(super) simulate: Option<Simulated>,
     #[command(flatten)]
     pub(super) common: Common,

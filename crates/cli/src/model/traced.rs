@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `trace`: what a trace of a bus analyser says, and traces that the simulation makes.
+//! `trace`: what traces of ranks or of a bus analyser say, and traces that the simulation makes.
+
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
 
 use models::simulate::{Mode, Pingpong, Setup};
 use models::trace::{self, CoreTimes, Injection};
@@ -8,6 +12,7 @@ use models::window::Path;
 use super::options::{Simulated, TraceOptions};
 use super::report::{Cell, Report, Table, decimals};
 use super::source;
+use super::timeline::{self, Job};
 
 /// Messages of a simulated trace.
 const MESSAGES: u64 = 2000;
@@ -19,11 +24,18 @@ pub(super) fn trace(options: &TraceOptions) -> Result<String, String> {
     if let Some(what) = options.simulate {
         return simulate(options, what);
     }
-    let file = options
-        .file
-        .as_deref()
-        .ok_or("trace: expected a file, or --simulate")?;
+    if options.files.iter().any(|path| timeline::is_of_ranks(path)) {
+        return of_ranks(options);
+    }
+    let [file] = &options.files[..] else {
+        return Err("trace: expected one file of a bus analyser, or traces of ranks".to_owned());
+    };
     let shown = file.display().to_string();
+    if options.output.is_some() {
+        return Err(format!(
+            "--output is of traces of ranks: expected those, not {shown}"
+        ));
+    }
     let text =
         sys::files::read_text(file).map_err(|error| format!("cannot read {shown}: {error}"))?;
     let rows = trace::parse(&shown, &text).map_err(|error| error.to_string())?;
@@ -69,6 +81,32 @@ pub(super) fn trace(options: &TraceOptions) -> Result<String, String> {
         remarks,
     };
     Ok(report.show(options.common.format))
+}
+
+/// What traces of ranks say, or their time line in a file.
+fn of_ranks(options: &TraceOptions) -> Result<String, String> {
+    let job = Job::read(&options.files)?;
+    match options.output.as_deref() {
+        None => Ok(timeline::summary(&job).show(options.common.format)),
+        Some(file) => export(&job, file),
+    }
+}
+
+fn export(job: &Job, file: &Path) -> Result<String, String> {
+    let shown = file.display();
+    let written = File::create(file).and_then(|created| {
+        let mut out = BufWriter::new(created);
+        let exported = timeline::export(job, &mut out)?;
+        out.flush()?;
+        Ok(exported)
+    });
+    let exported = written.map_err(|error| format!("cannot write {shown}: {error}"))?;
+    let remarks = timeline::summary(job).remarks;
+    let remarks: String = remarks.iter().map(|remark| format!("{remark}\n")).collect();
+    Ok(format!(
+        "{} events and {} messages are in {shown}; open it with https://ui.perfetto.dev or chrome://tracing\n{remarks}",
+        exported.events, exported.messages
+    ))
 }
 
 fn gaps(found: &Injection, remarks: &mut Vec<String>) -> Table {

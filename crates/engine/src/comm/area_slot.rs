@@ -51,10 +51,10 @@ pub(crate) struct Drawn {
 impl AreaSlot {
     /// Of a communicator with so many members, in one group or two.
     pub(super) fn new(process: &Process, members: u32, of_one_group: bool) -> Self {
-        let check = process.settings().check;
+        let is_watched = process.settings().watches_collectives();
         Self {
             // What is checked is checked on a single rank, too.
-            single: members == 1 && of_one_group && !check.watches_collectives(),
+            single: members == 1 && of_one_group && !is_watched,
             next: AtomicU64::new(1),
             ..Self::default()
         }

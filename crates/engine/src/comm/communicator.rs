@@ -38,6 +38,8 @@ pub struct Comm {
     pub(super) route: UnsafeCell<Route>,
     /// Ranks that can be addressed: of the group, or of the remote group of an intercommunicator.
     pub(crate) peers: u32,
+    /// The same of sends that may go without a request: none where messages are traced.
+    pub(crate) eager_peers: u32,
     rank: u32,
     /// This member, as groups name it ([`endpoint`]).
     member: u32,
@@ -147,6 +149,7 @@ impl Comm {
             route: UnsafeCell::new(Route::new(vci, &map, addressed.size(), world)),
             match_base: UnsafeCell::new(u64::from(context) << 32),
             peers: addressed.size(),
+            eager_peers: if vci.traces() { 0 } else { addressed.size() },
             rank: group.rank_of(member).unwrap_or(0),
             member,
             owner: Owner::new(map, addressed.size()),

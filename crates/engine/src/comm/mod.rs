@@ -22,6 +22,7 @@ mod route;
 mod shared_pages;
 mod spread;
 pub(crate) mod topology;
+mod trace_file;
 mod vci_report;
 
 pub(crate) use area_slot::{AttachedArea, Drawn, SpareAreas};
@@ -29,6 +30,7 @@ pub use attached::AttachedBuffer;
 pub(crate) use communicator::COLLECTIVE;
 pub use communicator::Comm;
 pub use hints::Hints;
+pub use overlap::InCollective;
 pub use predefined::{MOST_PREDEFINED, Predefined};
 pub use process::{Process, ThreadLevel};
 pub use spread::{Spread, read_partition_vcis};

@@ -109,6 +109,7 @@ impl Process {
             transport_between_nodes(node, me, vci, &network, &opened)
         };
         let process = Self::attach(assigned, settings, level, Box::new(transport))?;
+        warnings.extend(process.try_trace_file());
         if let Some(member) = member {
             process.follow(member)?;
         }

@@ -17,6 +17,8 @@ pub mod resource;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod trace_tests;
+#[cfg(test)]
 mod vci_report_tests;
 
 pub use endpoints::{MOST_ENDPOINTS, create_endpoints};

@@ -116,7 +116,7 @@ unsafe fn isend_any(
     let mut guard = comm.vci().enter();
     let state = &mut *guard;
     // SAFETY: passed on.
-    if unsafe { send_at_once(state, memory, comm.peer(dest), word) } {
+    if !state.is_traced() && unsafe { send_at_once(state, memory, comm.peer(dest), word) } {
         return Ok(RequestId::SENT);
     }
     let index = new_send(state, comm, memory, dest, word, Mode::Standard)?;

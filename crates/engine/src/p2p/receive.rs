@@ -189,8 +189,8 @@ pub(crate) fn post_operation(state: &mut VciState, index: RequestIndex, key: Key
     }
     state.slab.record_mut(index).stamp_ms = state.node.now_ms();
     state.posted.post(&mut state.slab, index, key);
-    if state.slab.record(index).bytes >= state.node.offer_min_bytes {
-        protocol::offer_receive(state, index, key);
+    if state.slab.record(index).bytes >= state.node.noted_min_bytes {
+        protocol::note_posted(state, index, key);
     }
 }
 
@@ -198,6 +198,9 @@ pub(crate) fn post_operation(state: &mut VciState, index: RequestIndex, key: Key
 fn post_among_unexpected(state: &mut VciState, index: RequestIndex, key: Key) -> bool {
     match state.unexpected.take(&mut state.slab, key) {
         Some(message) => {
+            if state.is_traced() {
+                state.trace_receive(index, key);
+            }
             eager::deliver_kept(state, message, index);
             true
         }

@@ -55,7 +55,7 @@ pub unsafe fn isend(
         return unsafe { isend_on_lane(comm, memory, dest, tag, mode) };
     }
     let may_be_eager = mode == Mode::Standard || mode == Mode::Ready;
-    if dest as u32 >= comm.peers || tag < 0 || !may_be_eager {
+    if dest as u32 >= comm.eager_peers || tag < 0 || !may_be_eager {
         // SAFETY: the caller's promise.
         return unsafe { isend_checked(comm, memory, dest, tag, mode) };
     }
@@ -211,7 +211,7 @@ pub(crate) unsafe fn isend_collective(
     let state = &mut *guard;
     let word = (comm.match_base() + COLLECTIVE) | u64::from(tag);
     // SAFETY: the caller's promise.
-    if unsafe { send_at_once(state, memory, comm.peer(dest), word) } {
+    if !state.is_traced() && unsafe { send_at_once(state, memory, comm.peer(dest), word) } {
         return Ok(RequestId::SENT);
     }
     let index = new_send(state, comm, memory, dest, word, Mode::Standard)?;
@@ -261,6 +261,11 @@ pub(crate) fn new_send(
         entry.record.flags |= flag::SYNCHRONOUS;
     }
     describe(entry, comm, memory);
+    if state.is_traced() {
+        // Repeated sends leave their fast paths, too.
+        let entry = state.slab.entry_mut(index);
+        entry.extra.get_or_insert_default();
+    }
     if memory.layout.is_some() {
         stage(state, index, memory)?;
     }

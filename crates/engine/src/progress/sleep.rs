@@ -4,6 +4,7 @@
 use fabric::board::activity;
 use fabric::counters::Counter;
 use fabric::doorbell::SLEEPS;
+use fabric::trace::TraceKind;
 use sys::futex;
 
 use super::Vci;
@@ -41,6 +42,9 @@ impl Vci {
             let mut guard = self.enter();
             guard.count(Counter::Sleeps);
             guard.publish_counts();
+            if guard.is_traced() {
+                guard.trace_sleep(TraceKind::SleepBegin);
+            }
         }
         self.waiting.set_activity(activity::SLEEPING);
         if self.is_threaded() {
@@ -51,8 +55,12 @@ impl Vci {
             sleeper.sleep(self.waiting.sleep_limit());
         }
         self.waiting.set_activity(activity::POLLING);
+        if self.traces() {
+            self.enter().trace_sleep(TraceKind::SleepEnd);
+        }
         Ok(false)
     }
+
     /// Wakes the threads of this process that sleep: something happened that they may wait for.
     pub(crate) fn ring_own_doorbell(&self) {
         let waiting = &self.waiting;

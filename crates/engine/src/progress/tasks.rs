@@ -14,6 +14,7 @@ use std::pin::{Pin, pin};
 use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
 
+use fabric::trace::TraceKind;
 use sys::spin;
 use sys::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
 
@@ -266,6 +267,9 @@ impl Vci {
 
     /// Polls a task for the first time, before its start returns, and keeps it if it is not complete then.
     pub(crate) fn start_task(&self, request: RequestId, future: Boxed) {
+        if self.traces() {
+            self.trace_task(request);
+        }
         let mut task = Task {
             future,
             request,
@@ -278,6 +282,17 @@ impl Vci {
                 self.tasks.idle().keep(self, task);
                 self.rouse();
             }
+        }
+    }
+
+    /// Records that a collective goes on by itself.
+    #[cold]
+    fn trace_task(&self, request: RequestId) {
+        let mut guard = self.enter();
+        let index = guard.slab.find(request);
+        let call = index.map_or(0, |index| guard.slab.entry(index).remote);
+        if let Some(name) = CallName::from_number(call).name() {
+            guard.trace_call(TraceKind::TaskBegin, name, request);
         }
     }
 
@@ -356,7 +371,7 @@ impl Vci {
                 Ok(status) => entry.extra.get_or_insert_default().status = status,
                 Err(error) => entry.fail(&error),
             }
-            guard.complete(index);
+            guard.complete_noted(index);
         }
         drop(guard);
         if self.is_threaded() {

@@ -50,6 +50,7 @@ pub struct Vci {
     owes_wake: AtomicBool,
     checks_types: bool,
     checks_hints: bool,
+    traces: bool,
     /// The calls of the process that must not overlap, where that is checked.
     overlaps: Option<Arc<Overlaps>>,
     state: UnsafeCell<VciState>,
@@ -101,6 +102,7 @@ impl Vci {
             peers: Peers::new(node.job().job_ranks, index),
             checks_types: settings.check.types,
             checks_hints: settings.check.hints,
+            traces: settings.traces(),
             overlaps: shared.overlaps.clone(),
             state: UnsafeCell::new(state),
             waiting: WaitPolicy::new(
@@ -176,9 +178,14 @@ impl Vci {
         self.overlaps.as_deref()
     }
 
-    /// Whether fast paths would pass by a check of messages.
+    /// Whether what happens to messages is recorded.
+    pub(crate) const fn traces(&self) -> bool {
+        self.traces
+    }
+
+    /// Whether fast paths would pass by a check or a record of messages.
     pub(crate) const fn has_checks(&self) -> bool {
-        self.checks_types || self.checks_hints || self.overlaps.is_some()
+        self.checks_types || self.checks_hints || self.traces || self.overlaps.is_some()
     }
 
     /// The links to all world ranks, by rank; what they hold may be touched with [`Self::enter`] or [`Self::enter_unlocked`] only.

@@ -13,6 +13,7 @@ use fabric::board::{CALL_NAME_BYTES, VciBoard, activity};
 use fabric::counters::Counter;
 use fabric::doorbell::{self, Sleeper};
 use fabric::node::NodeHandle;
+use fabric::trace::TraceKind;
 use fabric::transport::Capabilities;
 use sys::sync::{AtomicU64, Ordering, spin_loop};
 use sys::{cores, spin};
@@ -23,7 +24,7 @@ use super::yields::{Neighbour, Yields};
 use super::{Guard, TasksPolled, Vci, polls};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::identity::{LinkIndex, PeerIndex, VciIndex};
-use crate::request::{RequestIndex, Role};
+use crate::request::{RequestId, RequestIndex, Role};
 use crate::settings::Settings;
 use crate::vci::{Awaited, VciState};
 
@@ -61,6 +62,8 @@ pub(crate) struct WaitPolicy {
 /// How long each stage of a wait lasts.
 #[derive(Clone, Copy)]
 pub(super) struct Patience {
+    /// Polls before a wait is a long one: none where waits are traced, which then polls as often.
+    first_polls: u64,
     pub(super) polls: u64,
     pub(super) yields: u64,
 }
@@ -79,11 +82,14 @@ impl WaitPolicy {
         if !doorbell::prepare() {
             node.sender_fences().store(1, Ordering::Relaxed);
         }
+        let first = |polls| if settings.traces() { 0 } else { polls };
         let oversubscribed = Patience {
+            first_polls: first(settings.oversubscribed_spin_polls),
             polls: settings.oversubscribed_spin_polls,
             yields: settings.oversubscribed_yields,
         };
         let own = Patience {
+            first_polls: first(settings.spin_polls),
             polls: settings.spin_polls,
             yields: settings.yields,
         };
@@ -285,7 +291,7 @@ impl Vci {
         if self.is_threaded() {
             return self.wait_among_threads(call, done);
         }
-        self.wait_polling(call, self.waiting.on_own_core.polls, done)
+        self.wait_polling(call, self.waiting.on_own_core.first_polls, done)
     }
 
     #[inline(never)]
@@ -296,7 +302,7 @@ impl Vci {
     ) -> Result<()> {
         self.note_visit();
         let _visit = self.background.visit();
-        self.wait_polling(call, self.waiting.patience().polls, done)
+        self.wait_polling(call, self.waiting.patience().first_polls, done)
     }
 
     #[inline(always)]
@@ -354,6 +360,62 @@ impl Vci {
         call: &'static str,
         mut done: impl FnMut(&mut VciState) -> bool,
     ) -> Result<()> {
+        if self.traces() {
+            return self.wait_traced(call, &mut done);
+        }
+        self.wait_longer(call, &mut done)
+    }
+
+    /// A wait that did not end with its first poll, recorded.
+    fn wait_traced(
+        &self,
+        call: &'static str,
+        done: &mut dyn FnMut(&mut VciState) -> bool,
+    ) -> Result<()> {
+        let note = |kind| self.enter().trace_call(kind, call, RequestId::NULL);
+        note(TraceKind::WaitBegin);
+        let outcome = match self.poll_long(done) {
+            true => Ok(()),
+            false => self.wait_longer(call, done),
+        };
+        note(TraceKind::WaitEnd);
+        outcome
+    }
+
+    /// Polls as long as a wait is a short one; whether it has ended.
+    fn poll_long(&self, done: &mut dyn FnMut(&mut VciState) -> bool) -> bool {
+        let mut guard = self.enter();
+        let mut fruitless = 0;
+        while fruitless <= self.waiting.patience().polls && guard.fault.is_none() {
+            fruitless = match guard.progress() {
+                0 => fruitless + 1,
+                _ => 0,
+            };
+            if done(&mut guard) {
+                return true;
+            }
+            if self.waiting.rounds.follows(fruitless) && self.has_others() {
+                drop(guard);
+                self.progress_others();
+                guard = self.enter();
+            }
+            if !self.tasks.is_empty() || self.is_contended() {
+                guard = self.between_polls(guard);
+                if done(&mut guard) {
+                    return true;
+                }
+            } else if !self.waiting.is_oversubscribed {
+                spin::cpu_relax();
+            }
+        }
+        false
+    }
+
+    fn wait_longer(
+        &self,
+        call: &'static str,
+        done: &mut dyn FnMut(&mut VciState) -> bool,
+    ) -> Result<()> {
         let _member = self
             .is_threaded()
             .then(|| self.waiting.oversubscription.join());
@@ -363,7 +425,7 @@ impl Vci {
         let events = self.enter().events;
         self.waiting.show(call, activity::POLLING, events);
         let shown = self.show_awaited();
-        let outcome = self.wait_stages(&mut done);
+        let outcome = self.wait_stages(done);
         if let Some(index) = shown {
             self.enter().slab.release(index);
         }

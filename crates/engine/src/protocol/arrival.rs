@@ -6,7 +6,7 @@
 use fabric::ring::Arrival;
 
 use super::signature::{TYPED, arrived_signature, check_types};
-use super::{cancel, cell, eager, early, is_contiguous, put, rendezvous};
+use super::{cancel, cell, eager, early, is_contiguous, put, rendezvous, traced};
 use crate::request::{RequestId, RequestIndex};
 use crate::vci::VciState;
 use crate::vci::matching::Key;
@@ -63,7 +63,7 @@ fn arrived_in_order(state: &mut VciState, index: usize, bytes: usize) -> Handled
 /// Hands the injected message of ring `index` to its receive.
 // TIER: short
 #[inline(always)]
-fn hand_injected(
+pub(super) fn hand_injected(
     state: &mut VciState,
     index: usize,
     receive: RequestIndex,
@@ -114,7 +114,10 @@ pub(super) fn consume(state: &mut VciState, index: usize) {
 #[cold]
 #[inline(never)]
 fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> Handled {
-    let is_typed = arrival.aux() == TYPED && arrival.kind() != cell::OFFER;
+    if arrival.kind() == cell::INJECT_TRACED {
+        return traced::arrived_injected(state, index, arrival.bytes());
+    }
+    let is_typed = arrival.aux() & TYPED != 0 && arrival.kind() != cell::OFFER;
     if is_typed {
         state.signature = state.incoming[index].signature.take();
     }
@@ -148,6 +151,7 @@ fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> Handle
         state.incoming[index].signature = signature.filter(|_| !handled);
     }
     if handled {
+        traced::note_arrived(state, index, arrival.kind());
         consume(state, index);
     }
     if let Some(peer) = state.posted.contested.take() {

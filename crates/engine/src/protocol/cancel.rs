@@ -47,7 +47,7 @@ pub(crate) fn cancel(state: &mut VciState, index: RequestIndex) {
 
 fn end(state: &mut VciState, index: RequestIndex) {
     state.slab.record_mut(index).flags |= flag::CANCELLED;
-    state.complete(index);
+    state.complete_noted(index);
 }
 
 /// Takes a send out of the backlog; false when a part of it has left.

@@ -44,6 +44,8 @@ pub(crate) const OFFER: u8 = 16;
 pub(crate) const TAKEN: u8 = 17;
 /// The sender has written a message into an offered receive: words = receive's id, bytes of the message.
 pub(crate) const LANDED: u8 = 18;
+/// A whole message that is traced; otherwise as INJECT, or as INJECT_IN_ORDER if its match word is one of those.
+pub(crate) const INJECT_TRACED: u8 = 19;
 
 /// Cells that describe payload: their words for the payload's location and length.
 pub(crate) const PAYLOAD_RULES: &[fabric::ring::PayloadRule] = &[

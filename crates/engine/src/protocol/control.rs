@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sends cells without data.
 
+use super::traced;
 use crate::identity::LinkIndex;
 use crate::vci::VciState;
 use crate::vci::link::Queued;
@@ -30,6 +31,7 @@ pub(crate) fn put_control(
     if sent {
         link.ring_doorbell();
         state.count_other_cell_sent();
+        traced::note_sent(state, peer, kind, words);
     }
     sent
 }

@@ -9,13 +9,15 @@
 use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
 use fabric::ring::{Arrival, ChunkLocation, INJECT_BYTES, hand_over};
+use fabric::trace::TraceKind;
 use std::ptr::NonNull;
 
 use layout::SharedLayout;
 
 use super::{
     cell, chunk_at, consume, fill_chunk, is_contiguous, is_untyped_eager, note_arrival,
-    note_message, pack_chunk, prefers_cma, release_chunk, send_control, unpack, unpack_chunk,
+    note_message, pack_chunk, prefers_cma, release_chunk, send_control, traced, unpack,
+    unpack_chunk,
 };
 use crate::identity::LinkIndex;
 use crate::request::{RequestIndex, Role};
@@ -250,6 +252,9 @@ pub(super) fn keep(state: &mut VciState, role: Role, key: Key, bytes: u64) -> Op
     }
     state.slab.entry_mut(index).owner = std::ptr::null();
     state.unexpected.push(&mut state.slab, index, key);
+    if state.is_traced() {
+        state.trace_kept(index, key, bytes);
+    }
     state.count(Counter::ReceivesUnexpected);
     Some(index)
 }
@@ -396,6 +401,9 @@ pub(super) fn arrived_eager(state: &mut VciState, ring: usize) -> bool {
         (entry.position, entry.wanted, entry.remote) = (0, fitting, sender);
         entry.record.kind = record_kind::RECEIVE_ACTIVE;
         state.count(Counter::ReceivesPosted);
+        if state.is_traced() {
+            state.trace_match(receive, key, total);
+        }
         receive
     } else {
         let Some(index) = keep(state, Role::Held, key, total) else {
@@ -483,7 +491,7 @@ fn finish_receive(state: &mut VciState, receive: RequestIndex, peer: LinkIndex) 
         state.count(Counter::Dones);
         send_control(state, peer, cell::FIN, [sender, 0]);
     }
-    state.complete(receive);
+    state.complete_noted(receive);
 }
 
 /// Adjusts the unexpected bytes held for the sender of `ring`, and its throttle.
@@ -515,7 +523,14 @@ pub(crate) fn deliver_kept(state: &mut VciState, message: RequestIndex, receive:
     if let Some(extra) = state.slab.entry_mut(message).extra.as_mut() {
         state.signature = extra.signature.take();
     }
+    if state.is_traced() {
+        let kept = (TraceKind::MatchedUnexpected, state.slab.id(message).0);
+        state.trace_match_of(receive, key, bytes as u64, kept);
+    }
     match role {
+        Role::Injected if state.is_traced() => {
+            traced::deliver_injected(state, receive, key, (inline, bytes));
+        }
         Role::Injected => deliver(state, receive, key, inline.as_ptr().cast(), bytes),
         Role::Held => deliver_held(state, message, receive, key, bytes, sender),
         _ => super::rendezvous::begin(state, receive, key, inline),

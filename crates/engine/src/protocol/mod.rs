@@ -35,9 +35,10 @@ mod send;
 mod signature;
 #[cfg(test)]
 mod tests;
+mod traced;
 
 pub(crate) use arrival::{Handled, arrived, named_by_peer, note_message};
-use arrival::{consume, is_untyped_eager};
+use arrival::{consume, hand_injected, is_untyped_eager};
 pub(crate) use cell::PAYLOAD_RULES;
 use chunks::{chunk_at, release_chunk};
 pub(crate) use control::{put_control, send_control};
@@ -46,7 +47,7 @@ pub(crate) use copies::{is_contiguous, pack, unpack};
 pub(crate) use preferences::publish_preferences;
 use preferences::{note_arrival, prefers_cma, receiver_prefers_cma};
 pub(crate) use put::put_ended;
-pub(crate) use rendezvous::{may_be_offered, offer_receive};
+pub(crate) use rendezvous::{may_be_offered, note_posted};
 use send::complete_offered;
 pub(crate) use send::{load_staged, start_send, transmit};
-use signature::first_aux;
+use signature::{TRACED, first_aux};

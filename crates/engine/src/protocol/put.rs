@@ -10,7 +10,7 @@ use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
 use fabric::transport::{Opening, PutBegun};
 
-use super::{cell, complete_offered, early, is_contiguous, named_by_peer, rendezvous};
+use super::{cell, complete_offered, early, is_contiguous, named_by_peer, rendezvous, traced};
 use crate::identity::LinkIndex;
 use crate::request::{RequestId, RequestIndex};
 use crate::vci::VciState;
@@ -66,6 +66,7 @@ pub(super) fn put_request(state: &mut VciState, peer: LinkIndex, words: &[u64; 6
     if sent {
         link.ring_doorbell();
         state.count_other_cell_sent();
+        traced::note_sent(state, peer, cell::CTS_PUT, [words[0], words[4]]);
     }
     sent
 }
@@ -150,7 +151,7 @@ pub(super) fn arrived_done(state: &mut VciState, ring: usize) -> bool {
     match active {
         Some(index) => {
             close(state, index);
-            state.complete(index);
+            state.complete_noted(index);
         }
         None => state.blame(peer, "put a message that this rank did not request"),
     }

@@ -4,10 +4,11 @@
 use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
 use fabric::ring::INJECT_BYTES;
+use fabric::trace::TraceKind;
 
 use super::preferences::receiver_prefers_cma;
 use super::signature::{announce, first_aux, mark_announced};
-use super::{eager, inject, pack, rendezvous};
+use super::{TRACED, eager, inject, pack, rendezvous, traced};
 use crate::errors::Result;
 use crate::identity::LinkIndex;
 use crate::request::{RequestIndex, flag};
@@ -17,6 +18,9 @@ use crate::vci::link::Queued;
 /// Starts a send whose fields are filled in: transmits it, or queues it in order.
 pub(crate) fn start_send(state: &mut VciState, index: RequestIndex) -> Result<()> {
     let peer = state.slab.entry(index).target;
+    if state.is_traced() {
+        state.trace_send(index);
+    }
     let entry = state.slab.entry_mut(index);
     entry.position = 0;
     if entry.has(flag::TYPED) {
@@ -68,7 +72,9 @@ pub(crate) fn transmit(state: &mut VciState, index: RequestIndex) -> Result<bool
         // SAFETY: the send's memory is readable (contract of isend); `data` holds at least `bytes` bytes.
         unsafe { pack(entry, 0, data.as_mut_ptr().cast(), bytes) };
         let has_room = link.has_room_in_order();
-        if has_room {
+        if has_room && state.is_traced() {
+            traced::inject(state, index, (peer, word), (&data, bytes));
+        } else if has_room {
             // SAFETY: a credit is there, and `data` is as long as any injected message.
             unsafe { inject::write(link, word, data.as_ptr().cast(), bytes) };
         }
@@ -84,13 +90,18 @@ pub(crate) fn transmit(state: &mut VciState, index: RequestIndex) -> Result<bool
         rendezvous::transmit_rts(state, index, peer, word)
     };
     if sent {
-        state.links[peer].ring_doorbell();
+        let link = &mut state.links[peer];
+        let wakes = link.wakes;
+        link.ring_doorbell();
+        if state.is_traced() {
+            state.trace_wakes(peer, wakes);
+        }
         count_sent(state, bytes, at_once, synchronous || typed);
         if synchronous || !at_once {
             state.slab.record_mut(index).kind = record_kind::SEND_ACTIVE;
             state.offered += 1;
         } else {
-            state.complete(index);
+            state.complete_noted(index);
         }
     }
     Ok(sent)
@@ -112,10 +123,14 @@ fn transmit_eager(
         bytes: entry.record.bytes as usize,
         position: entry.position,
         id: if synchronous { entry.id().0 } else { 0 },
-        aux: first_aux(entry),
+        aux: first_aux(entry) | if state.is_traced() { TRACED } else { 0 },
     };
+    let (begun, departure) = (message.position, state.before_sending(peer));
     // SAFETY: a send's memory is readable until it completes (contract of isend).
     let is_written = unsafe { eager::write(state, &mut message) };
+    if state.is_traced() && begun == 0 && (message.position != 0 || is_written) {
+        state.trace_sent(index, TraceKind::SentEager, departure);
+    }
     state.slab.entry_mut(index).position = message.position;
     is_written
 }
@@ -137,5 +152,5 @@ fn count_sent(state: &mut VciState, bytes: usize, eager: bool, in_payload: bool)
 /// Completes a send that waited for its receiver.
 pub(super) fn complete_offered(state: &mut VciState, index: RequestIndex) {
     state.offered -= 1;
-    state.complete(index);
+    state.complete_noted(index);
 }

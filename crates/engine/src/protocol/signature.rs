@@ -9,6 +9,8 @@ use crate::vci::VciState;
 
 /// Auxiliary bits of a cell whose message has a signature.
 pub(super) const TYPED: u16 = 1;
+/// The same of messages that are traced: their receivers do not take the fast path.
+pub(super) const TRACED: u16 = 2;
 
 /// The auxiliary bits of a send's first cell.
 pub(super) fn first_aux(entry: &RequestEntry) -> u16 {

@@ -203,6 +203,21 @@ impl Settings {
         Vec::new()
     }
 
+    pub(super) fn read_trace(&mut self, _: &TextRow, place: String) -> Vec<String> {
+        place.trim().clone_into(&mut self.trace);
+        Vec::new()
+    }
+
+    /// Whether what happens to messages is recorded.
+    pub(crate) const fn traces(&self) -> bool {
+        !self.trace.is_empty()
+    }
+
+    /// Whether each collective call has to be seen.
+    pub(crate) const fn watches_collectives(&self) -> bool {
+        self.check.watches_collectives() || self.traces()
+    }
+
     pub(super) fn read_errors(&mut self, row: &TextRow, text: String) -> Vec<String> {
         self.strict_errors = text.trim() == STRICT;
         not_understood(row, &text, self.strict_errors || text.trim().is_empty())

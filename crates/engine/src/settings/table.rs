@@ -131,6 +131,12 @@ pub const TEXTS: &[TextRow] = &[
         text: "each rank writes there, when it finalizes MPI, which communicators used which VCI and what its lock cost: a file `rank-N.json`, which `rankpoint explain vci` reads (docs/threads.md)",
         read: Settings::read_vci_report,
     },
+    TextRow {
+        name: "RANKPOINT_TRACE",
+        unit: "folder, or file",
+        text: "each rank records what happens to its messages, and writes it there when it finalizes MPI: a file `rank-N.trace` in a folder, or the file that is named, with `%r` for the rank; `rankpoint model trace` reads the files; the same for all ranks (docs/traces.md)",
+        read: Settings::read_trace,
+    },
 ];
 
 macro_rules! settings {
@@ -167,6 +173,8 @@ macro_rules! settings {
             pub rma_path: RmaPath,
             /// The folder for reports of VCIs; empty for none.
             pub vci_report: String,
+            /// The folder for traces, or their file; empty for none.
+            pub trace: String,
             /// Cores that no rank is bound to, if all ranks are bound.
             pub spare: Vec<u32>,
             /// The rules in force for the algorithms of collectives.
@@ -191,6 +199,7 @@ macro_rules! settings {
                     rendezvous: Rendezvous::default(),
                     rma_path: RmaPath::default(),
                     vci_report: String::new(),
+                    trace: String::new(),
                     spare: Vec::new(),
                     algorithms: Arc::new(Table::builtin().clone()),
                 }
@@ -282,6 +291,8 @@ settings! {
         "initial error handler of MPI_COMM_WORLD and MPI_COMM_SELF, as mpiexec's --initial-errhandler: 0 mpi_errors_are_fatal, 1 mpi_errors_abort, 2 mpi_errors_return";
     sleep_limit_ms, "SLEEP_LIMIT_MS", "", 100, 1..=60000, "ms",
         "longest sleep of a waiting rank before it polls again without a wake-up";
+    trace_events, "TRACE_EVENTS", "", 65536, 16..=16777216, "events per VCI",
+        "events that a rank keeps of each VCI, 48 bytes each, where RANKPOINT_TRACE has it record them; the oldest ones are dropped and counted";
     bootstrap_timeout_s, "BOOTSTRAP_TIMEOUT", "", 120, 1..=86400, "s",
         "under launchers that speak PMI or PMIx: how long MPI_Init waits in each step for the launcher, and for the other ranks to call MPI_Init (docs/clusters.md)";
 }

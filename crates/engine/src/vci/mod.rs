@@ -15,10 +15,12 @@ pub(crate) mod offers;
 mod partitioned;
 mod spare;
 mod state;
+mod trace;
 mod unexpected;
 mod watch;
 
 pub(crate) use copy_mode::CopyModes;
 pub(crate) use finish::{Standing, finish, finish_at, standing, status_of, take_received};
 pub(crate) use state::{Awaited, CmaPolicy, VciState};
+pub(crate) use trace::Departure;
 pub(crate) use watch::Watch;

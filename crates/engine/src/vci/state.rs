@@ -16,6 +16,7 @@ use super::link::{Backlog, Incoming, Links, Streams};
 use super::matching::PostedQueue;
 use super::offers::Known;
 use super::spare::Spare;
+use super::trace::Trace;
 use super::unexpected::UnexpectedQueue;
 use crate::datatype::SentSignature;
 use crate::errors::Result;
@@ -65,6 +66,8 @@ pub(crate) struct VciState {
     /// Set when a peer breaks the protocol; every wait returns it.
     pub(crate) fault: Option<String>,
     pub(crate) node: Node,
+    /// What happens, where that is recorded.
+    pub(super) trace: Option<Box<Trace>>,
 }
 
 impl VciState {
@@ -124,6 +127,7 @@ impl VciState {
             rendezvous: settings.rendezvous,
             offers: has_offers,
             offer_min_bytes: u64::MAX,
+            noted_min_bytes: u64::MAX,
             refuses_writes: false,
             puts: can.puts,
             proof: Box::new(job.id),
@@ -131,6 +135,10 @@ impl VciState {
         if has_offers {
             node.offer_min_bytes = settings.offer_bytes.max(node.eager_bytes as u64 + 1);
         }
+        node.noted_min_bytes = match settings.traces() {
+            true => 0,
+            false => node.offer_min_bytes,
+        };
         node.cma = node.cma_policy(node.rendezvous);
         if can.shares_memory && (is_oversubscribed || settings.progress_thread != 0) {
             node.prefer_one_copy();
@@ -157,6 +165,7 @@ impl VciState {
             woken: Vec::new(),
             fault: None,
             node,
+            trace: Trace::wanted(settings),
         })
     }
 }
@@ -284,6 +293,8 @@ pub(crate) struct Node {
     /// Whether receives may be offered to peers of this node, and the shortest that may.
     pub(crate) offers: bool,
     pub(crate) offer_min_bytes: u64,
+    /// Shortest receive that is more than posted: offered, or recorded.
+    pub(crate) noted_min_bytes: u64,
     /// Whether the system refuses to write the memory of peers.
     pub(crate) refuses_writes: bool,
     /// Whether the network writes the memory of receives.

@@ -97,7 +97,7 @@ pub(crate) const OTHERS: &[FlagRow] = flags! {
         | "debug-daemons" | "debug-daemons-file" | "debug-devel" | "debug" | "leave-session-attached" | "set-sid" | "system-server" | "system-server-first"
         | "system-server-only" | "do-not-connect" | "do-not-resolve" | "wait-for-server" | "set-cwd-to-session-dir" | "output-proctable"
         | "profile", [], Ignored, "how several nodes are reached, and what runs on them";
-    "aps" | "mps" | "trace" | "trace-collectives" | "trace-imbalance" | "trace-pt2pt" | "check-mpi" | "check_mpi", [], Ignored, "tools of Intel's (ours: `--stats`, `RANKPOINT_CHECK=collectives`)";
+    "aps" | "mps" | "trace" | "trace-collectives" | "trace-imbalance" | "trace-pt2pt" | "check-mpi" | "check_mpi", [], Ignored, "tools of Intel's (ours: `--stats`, `RANKPOINT_TRACE`, `RANKPOINT_CHECK=collectives`)";
 
     "gdb" | "gdb-args" | "gdb-ia" | "gdba" | "tv" | "tva" | "stop-on-exec" | "stop-in-init" | "stop-in-app" | "xterm" | "debugger" | "gtool" | "gtoolfile" | "valgrind", [], Refused,
         "mpiexec starts no tools; start the tool as the program: mpiexec -n 2 xterm -e gdb --args PROGRAM, mpiexec -n 2 valgrind PROGRAM";

@@ -126,7 +126,8 @@ impl DistanceProbe {
         self.met.borrow_mut().push(distance);
     }
 
-    fn probe(&self, mpi: &Mpi) -> f64 {
+    /// The distance now, on rank 0; the other ranks wait for its broadcast, and rank 1 answers.
+    pub(super) fn probe(&self, mpi: &Mpi) -> f64 {
         mpi.broadcast(&mut { PROBE });
         self.measure()
     }

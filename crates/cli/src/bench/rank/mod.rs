@@ -30,7 +30,7 @@ mod threads;
 pub(crate) use calls::CALLS;
 use options::RankOptions;
 use output::{report, report_together};
-pub(crate) use parts::{PARTS, WINDOWS};
+pub(crate) use parts::{DISTANCE, PARTS, WINDOWS};
 use pattern::{check, fill, pattern};
 pub(crate) use start::run_rank;
 pub(super) use start::{EMPTY, MULTIPLE};

@@ -15,6 +15,8 @@ use crate::mpi::{Mpi, Tags, WINDOW_TAG, Window};
 pub(crate) const PARTS: &str = "model-parts";
 /// Name of the job that measures windows.
 pub(crate) const WINDOWS: &str = "model-windows";
+/// Name of the point with nanoseconds from core to core.
+pub(crate) const DISTANCE: &str = "core_to_core";
 /// Windows that are measured.
 const DEPTHS: [usize; 3] = [1, 8, 64];
 
@@ -34,17 +36,35 @@ enum Calls {
     Windowed,
 }
 
-/// Reports `send` and `receive` for each size, and `send_window` and `receive_window` for the first.
+/// Reports `send` and `receive` for each size, and `send_window` and `receive_window` for the first; then [`DISTANCE`], around and
+/// between them.
 pub(super) fn measure(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
+    let mut distances = Vec::new();
+    look(mpi, options, &mut distances);
     for &size in &options.sizes {
         let [send, receive] = halves(mpi, size, Calls::Blocking)?;
+        look(mpi, options, &mut distances);
         report(mpi, options, "send", size, &send)?;
         report(mpi, options, "receive", size, &receive)?;
     }
     let size = options.sizes.first().copied().unwrap_or(8);
     let [send, receive] = halves(mpi, size, Calls::Windowed)?;
+    look(mpi, options, &mut distances);
     report(mpi, options, "send_window", size, &send)?;
-    report(mpi, options, "receive_window", size, &receive)
+    report(mpi, options, "receive_window", size, &receive)?;
+    report(mpi, options, DISTANCE, 0, &distances)
+}
+
+/// Notes how far the cores of ranks 0 and 1 are apart now, where there is a line between them.
+fn look(mpi: &Mpi, options: &RankOptions, distances: &mut Vec<f64>) {
+    let Some(line) = options.effort.line else {
+        return;
+    };
+    if mpi.rank == 0 {
+        return distances.push(line.probe(mpi));
+    }
+    mpi.broadcast(&mut 0);
+    line.answer();
 }
 
 /// Reports nanoseconds per message of windows, each answered by a short message; the size of a point is the window's.

@@ -18,8 +18,7 @@ pub(in crate::coll) fn fast_limits(
     members: u32,
 ) -> [usize; Purpose::ALL.len() + 1] {
     let mut limits = [0; Purpose::ALL.len() + 1];
-    let check = process.settings().check;
-    if check.watches_collectives() {
+    if process.settings().watches_collectives() {
         return limits;
     }
     let settings = process.settings();

@@ -201,7 +201,9 @@ fn open(
     let opening = Memory::contiguous(held.as_mut_ptr(), OPENING_BYTES);
     let word = opening_word(comm, tag);
     // SAFETY: `held` is readable.
-    if !unsafe { send_at_once(state, opening, comm.peer(dest), word) } {
+    let is_sent =
+        !state.is_traced() && unsafe { send_at_once(state, opening, comm.peer(dest), word) };
+    if !is_sent {
         let index = new_send(state, comm, opening, dest, word, Mode::Standard)?;
         let entry = state.slab.entry_mut(index);
         entry.record.flags |= flag::FREED;

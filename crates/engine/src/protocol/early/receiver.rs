@@ -23,6 +23,9 @@ pub(in super::super) fn arrived_rts_data(state: &mut VciState, ring: usize) -> b
     note_arrival(state, ring, total, receive.is_some());
     let taker = if let Some(receive) = receive {
         state.count(Counter::ReceivesPosted);
+        if state.is_traced() {
+            state.trace_match(receive, key, total);
+        }
         accept(state, receive, key, description)
     } else {
         let Some(message) = eager::keep(state, Role::Rts, key, total) else {

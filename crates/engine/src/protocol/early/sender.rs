@@ -2,12 +2,13 @@
 //! The sender: when an RTS brings data, and what becomes of the next ones.
 
 use fabric::counters::Counter;
+use fabric::trace::{TraceControl, TraceKind};
 
 use super::super::rendezvous::chunk_bytes;
 use super::super::{cell, first_aux, is_contiguous, pack_chunk, receiver_prefers_cma};
 use crate::identity::LinkIndex;
 use crate::request::RequestIndex;
-use crate::vci::VciState;
+use crate::vci::{Departure, VciState};
 
 /// Bytes that a sender sends before the CTS: their copy takes a little longer than the CTS takes to arrive.
 const EARLY_BYTES: usize = 64 << 10;
@@ -76,6 +77,7 @@ pub(in super::super) fn transmit_rts_data(
         };
         // SAFETY: the send's memory is readable until it completes (contract of isend), the reservation is `bytes` long.
         let taken = unsafe { pack_chunk(state, index, start, target, bytes) };
+        let departure = state.before_sending(peer);
         let entry = state.slab.entry_mut(index);
         let link = &mut state.links[peer];
         let sent = if start == 0 {
@@ -104,10 +106,28 @@ pub(in super::super) fn transmit_rts_data(
         entry.position = start + bytes;
         link.ring_doorbell();
         state.count_other_cell_sent();
+        if state.is_traced() {
+            trace_chunk(state, index, (start, bytes), departure);
+        }
         if start == 0 {
             state.count(Counter::SendsBegun);
         }
     }
+}
+
+/// Records a chunk that has gone; the first one brought the RTS.
+fn trace_chunk(
+    state: &mut VciState,
+    index: RequestIndex,
+    (start, bytes): (usize, usize),
+    departure: Departure,
+) {
+    let (peer, send) = (state.slab.entry(index).target, state.slab.id(index));
+    if start == 0 {
+        state.trace_sent(index, TraceKind::SentRts, departure);
+    }
+    let told = (send.0, bytes as u64);
+    state.trace_control(peer, TraceKind::ControlSent, TraceControl::Chunk, told);
 }
 
 /// Notes the answer to a message that may have sent data with its RTS.

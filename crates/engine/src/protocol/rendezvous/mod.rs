@@ -32,7 +32,7 @@ mod receiver;
 mod sender;
 
 pub(super) use offers::{Answer, arrived_offer, note_answered, write_offered};
-pub(crate) use offers::{may_be_offered, offer_receive};
+pub(crate) use offers::{may_be_offered, note_posted};
 pub(crate) use pipeline::push_streams;
 pub(super) use pipeline::{arrived_chunk, chunk_bytes, copy_chunk, stream};
 pub(super) use policy::cma_policy;

@@ -9,6 +9,7 @@
 use fabric::board::kind as record_kind;
 use fabric::claim::{ClaimTable, MOST_OFFERS, OfferNumber};
 use fabric::counters::Counter;
+use fabric::trace::{TraceControl, TraceKind};
 use protocols::{Key as PairKey, Kind, ReceiveId, SendAction, SendEvent, SendId};
 
 use super::super::{cell, complete_offered, is_contiguous, named_by_peer, send_control};
@@ -19,19 +20,29 @@ use super::stream;
 use crate::identity::LinkIndex;
 use crate::request::{RequestEntry, RequestId, RequestIndex};
 use crate::settings::Rendezvous;
-use crate::vci::VciState;
 use crate::vci::matching::{Key, is_in_order};
 use crate::vci::offers::{Landing, Place};
+use crate::vci::{Departure, VciState};
 
 /// In the word of an OFFER that locates the memory: it is an offset of the node segment.
 const IN_SEGMENT: u64 = 1 << 63;
 /// Bits of the word that locates the claim words: which of them.
 const SLOT_MASK: u64 = 63;
 
-/// Offers the memory of a receive, which was posted just now, to its sender, if its communicator wants that and it is safe.
+/// Records a receive that was posted just now, where messages are traced, and offers its memory to its sender, if it is long enough.
 #[cold]
 #[inline(never)]
-pub(crate) fn offer_receive(state: &mut VciState, index: RequestIndex, key: Key) {
+pub(crate) fn note_posted(state: &mut VciState, index: RequestIndex, key: Key) {
+    if state.is_traced() {
+        state.trace_receive(index, key);
+    }
+    if state.slab.record(index).bytes >= state.node.offer_min_bytes {
+        offer_receive(state, index, key);
+    }
+}
+
+/// Offers the memory of a receive to its sender, if its communicator wants that and it is safe.
+fn offer_receive(state: &mut VciState, index: RequestIndex, key: Key) {
     let entry = state.slab.entry(index);
     let is_typed = |entry: &RequestEntry| {
         entry
@@ -83,6 +94,10 @@ pub(crate) fn offer_receive(state: &mut VciState, index: RequestIndex, key: Key)
     if sender.put_words(cell::OFFER, grant.number.0, key.word, &words) {
         state.count_other_cell_sent();
         state.count(Counter::OffersSent);
+        if state.is_traced() {
+            let told = (state.slab.id(index).0, capacity);
+            state.trace_control(key.peer, TraceKind::ControlSent, TraceControl::Offer, told);
+        }
     } else {
         // Nobody knows of the offer.
         let _ = state.posted.reclaim(&mut state.slab, index);
@@ -153,7 +168,7 @@ fn is_blocked(state: &mut VciState, peer: LinkIndex, word: u64, end: u64) -> boo
         .take_while(|&(position, _)| position < end)
         .filter(|(_, cell)| cell.match_word == word)
         .any(|(_, cell)| match cell.kind {
-            cell::INJECT | cell::EAGER => true,
+            cell::INJECT | cell::INJECT_TRACED | cell::EAGER => true,
             cell::RTS | cell::RTS_DATA => is_waiting(cell.words[1]),
             _ => false,
         })
@@ -295,10 +310,20 @@ fn execute(state: &mut VciState, peer: LinkIndex, action: SendAction) -> Option<
                 false => SendEvent::Refused { send },
             });
         }
-        SendAction::SendTaken { receive, bytes, .. } => {
+        SendAction::SendTaken {
+            send,
+            receive,
+            bytes,
+        } => {
+            trace_written(state, peer, send, receive);
             say(state, peer, cell::TAKEN, receive, bytes);
         }
-        SendAction::SendLanded { receive, bytes, .. } => {
+        SendAction::SendLanded {
+            send,
+            receive,
+            bytes,
+        } => {
+            trace_written(state, peer, send, receive);
             say(state, peer, cell::LANDED, receive, bytes);
         }
         SendAction::Push { send, receive } => push(state, peer, send, receive),
@@ -329,6 +354,21 @@ fn send_rts(state: &mut VciState, peer: LinkIndex, send: SendId) {
     state.links[peer].ring_doorbell();
     let offers = state.known.obtain(peer);
     offers.note_rts(RequestId(send.0), position);
+}
+
+/// Records that a send's data are in an offered receive, or on their way there, where messages are traced.
+fn trace_written(state: &mut VciState, peer: LinkIndex, send: SendId, receive: ReceiveId) {
+    if !state.is_traced() {
+        return;
+    }
+    let landing = state.known.obtain(peer).landing(receive);
+    if let Some((index, landing)) = named_by_peer(state, send.0).zip(landing) {
+        let departure = Departure {
+            position: landing.receive,
+            ..state.before_sending(peer)
+        };
+        state.trace_sent(index, TraceKind::Written, departure);
+    }
 }
 
 /// Tells the owner of an offered receive of a message of so many bytes.

@@ -2,6 +2,7 @@
 //! Chunks: messages whose data both sides copy at the same time, through the ring.
 
 use fabric::board::kind as record_kind;
+use fabric::trace::{TraceControl, TraceKind};
 
 use super::super::{
     cell, chunk_at, complete_offered, named_by_peer, pack_chunk, put, release_chunk, unpack_chunk,
@@ -106,6 +107,13 @@ fn push_chunks(
         link.ring_doorbell();
         state.count_other_cell_sent();
         state.slab.entry_mut(index).position += bytes;
+        if state.is_traced() {
+            let (peer, told) = (
+                state.slab.entry(index).target,
+                (state.slab.id(index).0, bytes as u64),
+            );
+            state.trace_control(peer, TraceKind::ControlSent, TraceControl::Chunk, told);
+        }
         chunks += 1;
         *quantum = quantum.saturating_sub(bytes);
     }
@@ -150,7 +158,7 @@ pub(in super::super) fn copy_chunk(
         if state.node.puts {
             put::close(state, index);
         }
-        state.complete(index);
+        state.complete_noted(index);
     }
     release_chunk(state, ring, location, bytes);
 }

@@ -3,6 +3,7 @@
 
 use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
+use fabric::trace::TraceKind;
 use sys::cma::Remote;
 
 use super::super::{cell, eager, named_by_peer, note_arrival, note_message, put, send_control};
@@ -30,6 +31,9 @@ pub(in super::super) fn arrived_rts(state: &mut VciState, ring: usize) -> bool {
     note_arrival(state, ring, description[0], posted.is_some());
     if let Some((receive, taken)) = posted {
         state.count(Counter::ReceivesPosted);
+        if state.is_traced() {
+            state.trace_match(receive, key, description[0]);
+        }
         let id = state.slab.id(receive).0;
         if taken == Taken::Claimed {
             await_writing(state, receive, key, description[0]);
@@ -91,7 +95,7 @@ pub(in super::super) fn fetch_at_once(
     }
     state.count(Counter::Dones);
     send_control(state, key.peer, cell::FIN, [sender, 0]);
-    state.complete(receive);
+    state.complete_noted(receive);
     None
 }
 
@@ -122,7 +126,7 @@ fn await_writing(state: &mut VciState, receive: RequestIndex, key: Key, bytes: u
 pub(in super::super) fn arrived_landed(state: &mut VciState, ring: usize) -> bool {
     if let Some(receive) = land(state, ring, true) {
         state.count(Counter::Landed);
-        state.complete(receive);
+        state.complete_noted(receive);
     }
     true
 }
@@ -162,6 +166,10 @@ fn land(state: &mut VciState, ring: usize, is_whole: bool) -> Option<RequestInde
                 peer,
             };
             state.count(Counter::ReceivesPosted);
+            if state.is_traced() {
+                let kind = (TraceKind::MatchedByOffer, id);
+                state.trace_match_of(receive, key, bytes, kind);
+            }
             note_arrival(state, ring, bytes, true);
             await_writing(state, receive, key, bytes);
         }

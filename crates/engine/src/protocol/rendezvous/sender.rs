@@ -3,6 +3,7 @@
 
 use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
+use fabric::trace::TraceKind;
 
 use super::super::{
     cell, complete_offered, early, first_aux, is_contiguous, named_by_peer, receiver_prefers_cma,
@@ -67,14 +68,17 @@ pub(super) fn announce(
         shared.unwrap_or(0),
         proof as u64,
     ];
-    state.links[peer]
-        .sender
-        .put_words(cell::RTS, aux, word, &words)
-        && {
-            state.count_other_cell_sent();
-            state.count(Counter::Requests);
-            true
-        }
+    let departure = state.before_sending(peer);
+    let sender = &mut state.links[peer].sender;
+    if !sender.put_words(cell::RTS, aux, word, &words) {
+        return false;
+    }
+    if state.is_traced() {
+        state.trace_sent(index, TraceKind::SentRts, departure);
+    }
+    state.count_other_cell_sent();
+    state.count(Counter::Requests);
+    true
 }
 
 /// Handles a CTS or CTS_REST cell: the receiver wants the data in chunks, all of them or those not sent yet.
