@@ -153,8 +153,8 @@ impl TraceEvent {
             self.message,
         ];
         let mut bytes = [0; Self::BYTES];
-        for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
-            place.copy_from_slice(&word.to_le_bytes());
+        for (slot, word) in bytes.chunks_exact_mut(8).zip(words) {
+            slot.copy_from_slice(&word.to_le_bytes());
         }
         bytes
     }
@@ -385,8 +385,8 @@ mod tests {
         longer.push(0);
         assert!(error(&longer).contains("1 bytes follow"));
         let mut unknown = bytes;
-        let place = unknown.len() - TraceEvent::BYTES + 8;
-        unknown[place] = TraceKind::ALL.len() as u8;
+        let kind = unknown.len() - TraceEvent::BYTES + 8;
+        unknown[kind] = TraceKind::ALL.len() as u8;
         assert!(error(&unknown).contains("known kinds"));
     }
 }

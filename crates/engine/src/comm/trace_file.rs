@@ -17,7 +17,7 @@ const HOST: &str = "/proc/sys/kernel/hostname";
 const CLOCK: &str = "/proc/sys/kernel/random/boot_id";
 
 impl Process {
-    /// Writes what was recorded of this rank's messages, if that was asked for; what went wrong, if anything. That is no error: the
+    /// Writes what was recorded of this rank's messages, where messages are traced; what went wrong, if anything. That is no error: the
     /// job has done what it was to do.
     #[must_use]
     pub fn write_trace(&'static self) -> Option<String> {
@@ -48,12 +48,12 @@ impl Process {
     }
 
     fn trace_file(&self) -> Option<PathBuf> {
-        let place = &self.settings().trace;
+        let target = &self.settings().trace;
         let rank = self.rank();
-        match (place.is_empty(), place.contains(RANK)) {
+        match (target.is_empty(), target.contains(RANK)) {
             (true, _) => None,
-            (false, true) => Some(place.replace(RANK, &rank.to_string()).into()),
-            (false, false) => Some(Path::new(place).join(format!("rank-{rank}.trace"))),
+            (false, true) => Some(target.replace(RANK, &rank.to_string()).into()),
+            (false, false) => Some(Path::new(target).join(format!("rank-{rank}.trace"))),
         }
     }
 

@@ -20,6 +20,7 @@ use sys::sync::{AtomicU32, Mutex, Ordering, spin_loop};
 use sys::{cores, futex, signals};
 
 use fabric::doorbell::SLEEPS;
+use fabric::trace::TraceKind;
 
 use super::Vci;
 use crate::errors::{Error, ErrorClass, Result};
@@ -194,7 +195,9 @@ impl Vci {
         let covered = self.cover_others();
         sleeper.announce();
         if !self.advance(seen) {
+            self.trace_sleep(TraceKind::SleepBegin);
             futex::wait(sleeper.asleep, SLEEPS, self.sleep_limit(&covered));
+            self.trace_sleep(TraceKind::SleepEnd);
         }
         sleeper.leave();
         drop(covered);

@@ -42,10 +42,8 @@ impl Vci {
             let mut guard = self.enter();
             guard.count(Counter::Sleeps);
             guard.publish_counts();
-            if guard.is_traced() {
-                guard.trace_sleep(TraceKind::SleepBegin);
-            }
         }
+        self.trace_sleep(TraceKind::SleepBegin);
         self.waiting.set_activity(activity::SLEEPING);
         if self.is_threaded() {
             // The word stays as it is: another thread may sleep on. At worst a sender rings once in vain.
@@ -55,10 +53,15 @@ impl Vci {
             sleeper.sleep(self.waiting.sleep_limit());
         }
         self.waiting.set_activity(activity::POLLING);
-        if self.traces() {
-            self.enter().trace_sleep(TraceKind::SleepEnd);
-        }
+        self.trace_sleep(TraceKind::SleepEnd);
         Ok(false)
+    }
+
+    /// Records that this thread sleeps, or is awake, where that is traced.
+    pub(super) fn trace_sleep(&self, kind: TraceKind) {
+        if self.traces() {
+            self.enter().trace_sleep(kind);
+        }
     }
 
     /// Wakes the threads of this process that sleep: something happened that they may wait for.

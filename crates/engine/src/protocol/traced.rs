@@ -50,7 +50,7 @@ pub(super) fn arrived_injected(state: &mut VciState, ring: usize, bytes: usize) 
     };
     if state.is_traced() {
         state.trace_match(receive, key, bytes as u64);
-        state.trace_done(receive);
+        state.trace_match_of(receive, key, bytes as u64, (TraceKind::ReceiveDone, 0));
     }
     hand_injected(state, ring, receive, key, bytes);
     Handled::Yes
@@ -65,7 +65,7 @@ pub(super) fn deliver_injected(
     (data, bytes): (Words, usize),
 ) {
     // Before the receive may be released.
-    state.trace_done(receive);
+    state.trace_match_of(receive, key, bytes as u64, (TraceKind::ReceiveDone, 0));
     eager::deliver(state, receive, key, data.as_ptr().cast(), bytes);
 }
 

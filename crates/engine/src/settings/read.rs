@@ -203,8 +203,8 @@ impl Settings {
         Vec::new()
     }
 
-    pub(super) fn read_trace(&mut self, _: &TextRow, place: String) -> Vec<String> {
-        place.trim().clone_into(&mut self.trace);
+    pub(super) fn read_trace(&mut self, _: &TextRow, target: String) -> Vec<String> {
+        target.trim().clone_into(&mut self.trace);
         Vec::new()
     }
 
