@@ -40,7 +40,7 @@ kinds! {
     SentInject, "inject", "Its message is in a cell of the ring, as `message` says.";
     SentEager, "eager", "The first chunk of its message is in the ring, as `message` says.";
     SentRts, "RTS", "Its message is announced in the ring, as `message` says.";
-    Written, "written", "Its data are in the offered receive that `message` names, or on their way there.";
+    Written, "written", "Its data go to the offered receive that `message` names.";
     SendDone, "send done", "A send is complete.";
     ReceivePosted, "receive posted", "A receive has begun.";
     Matched, "matched", "A message that arrives, as `message` says, has met its receive.";

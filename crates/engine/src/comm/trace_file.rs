@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The file of a rank's trace (setting `RANKPOINT_TRACE`).
 
-use std::fs::{File, create_dir_all};
+use std::fs::{File, create_dir_all, remove_file};
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -36,13 +36,13 @@ impl Process {
         })
     }
 
-    /// Looks whether the file can be written, before the job takes its time; what would go wrong.
+    /// Tries whether the file can be written, before the job takes its time, and removes that of an earlier job; what would go wrong.
     pub(super) fn try_trace_file(&self) -> Option<String> {
         let file = self.trace_file()?;
         let made = self.prepare_folder(&file);
-        let opened = made.and_then(|()| File::options().create(true).append(true).open(&file));
+        let tried = made.and_then(|()| File::create(&file).and_then(|_| remove_file(&file)));
         let shown = file.display();
-        opened
+        tried
             .err()
             .map(|error| format!("RANKPOINT_TRACE: {shown} cannot be written: {error}"))
     }

@@ -66,13 +66,14 @@ pub(crate) fn transmit(state: &mut VciState, index: RequestIndex) -> Result<bool
     let longest = state.links[peer].longest_eager();
     let fits_eager = bytes <= state.node.eager_bytes.min(longest) && !throttled;
     let at_once = begun || fits_eager && (synchronous || !receiver_prefers_cma(state, index));
+    let is_traced = state.is_traced();
     let (entry, link) = (state.slab.entry(index), &mut state.links[peer]);
     let sent = if bytes <= INJECT_BYTES && !synchronous && !throttled && !typed {
         let mut data = [0u64; INJECT_BYTES / 8];
         // SAFETY: the send's memory is readable (contract of isend); `data` holds at least `bytes` bytes.
         unsafe { pack(entry, 0, data.as_mut_ptr().cast(), bytes) };
         let has_room = link.has_room_in_order();
-        if has_room && state.is_traced() {
+        if has_room && is_traced {
             traced::inject(state, index, (peer, word), (&data, bytes));
         } else if has_room {
             // SAFETY: a credit is there, and `data` is as long as any injected message.

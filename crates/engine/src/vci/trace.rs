@@ -99,7 +99,7 @@ impl Trace {
 /// When a message goes, and by what both sides know it: the position of its first cell, or the offered receive.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Departure {
-    time_ns: u64,
+    pub(crate) time_ns: u64,
     pub(crate) position: u64,
 }
 
@@ -188,7 +188,8 @@ impl VciState {
             request: entry.id().0,
             ..TraceEvent::of(TraceKind::SendPosted)
         };
-        self.record_of(entry.target, event);
+        let peer = entry.target;
+        self.record_of(peer, event);
     }
 
     /// The message of a send has departed.
@@ -208,7 +209,8 @@ impl VciState {
             message: departure.position,
             ..TraceEvent::of(kind)
         };
-        self.record_of(entry.target, event);
+        let peer = entry.target;
+        self.record_of(peer, event);
     }
 
     /// A receive has begun.

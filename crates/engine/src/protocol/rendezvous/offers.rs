@@ -284,6 +284,9 @@ fn execute(state: &mut VciState, peer: LinkIndex, action: SendAction) -> Option<
         SendAction::Claim { send, receive } => {
             let landing = state.known.obtain(peer).landing(receive);
             let is_won = landing.is_some_and(|landing| landing.claim());
+            if is_won && state.is_traced() {
+                trace_written(state, peer, send, receive);
+            }
             return Some(SendEvent::Claimed {
                 send,
                 is_won,
@@ -310,20 +313,10 @@ fn execute(state: &mut VciState, peer: LinkIndex, action: SendAction) -> Option<
                 false => SendEvent::Refused { send },
             });
         }
-        SendAction::SendTaken {
-            send,
-            receive,
-            bytes,
-        } => {
-            trace_written(state, peer, send, receive);
+        SendAction::SendTaken { receive, bytes, .. } => {
             say(state, peer, cell::TAKEN, receive, bytes);
         }
-        SendAction::SendLanded {
-            send,
-            receive,
-            bytes,
-        } => {
-            trace_written(state, peer, send, receive);
+        SendAction::SendLanded { receive, bytes, .. } => {
             say(state, peer, cell::LANDED, receive, bytes);
         }
         SendAction::Push { send, receive } => push(state, peer, send, receive),
@@ -356,11 +349,8 @@ fn send_rts(state: &mut VciState, peer: LinkIndex, send: SendId) {
     offers.note_rts(RequestId(send.0), position);
 }
 
-/// Records that a send's data are in an offered receive, or on their way there, where messages are traced.
+/// Records that a send has an offered receive, to which its data go now.
 fn trace_written(state: &mut VciState, peer: LinkIndex, send: SendId, receive: ReceiveId) {
-    if !state.is_traced() {
-        return;
-    }
     let landing = state.known.obtain(peer).landing(receive);
     if let Some((index, landing)) = named_by_peer(state, send.0).zip(landing) {
         let departure = Departure {
