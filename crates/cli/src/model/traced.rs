@@ -3,7 +3,6 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
-use std::path::Path;
 
 use models::simulate::{Mode, Pingpong, Setup};
 use models::trace::{self, CoreTimes, Injection};
@@ -92,7 +91,7 @@ fn of_ranks(options: &TraceOptions) -> Result<String, String> {
     }
 }
 
-fn export(job: &Job, file: &Path) -> Result<String, String> {
+fn export(job: &Job, file: &std::path::Path) -> Result<String, String> {
     let shown = file.display();
     let written = File::create(file).and_then(|created| {
         let mut out = BufWriter::new(created);

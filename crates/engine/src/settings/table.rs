@@ -242,7 +242,7 @@ macro_rules! settings {
                     Rendezvous::Auto => "",
                     other => other.name(),
                 };
-                [&self.check_list, &self.coll_table, &self.virtual_nodes_text, fabric, &self.network.provider, &self.network.interface, &self.network.library, &self.pmix_library, errors, locks, progress, rendezvous, rma, &self.vci_report]
+                [&self.check_list, &self.coll_table, &self.virtual_nodes_text, fabric, &self.network.provider, &self.network.interface, &self.network.library, &self.pmix_library, errors, locks, progress, rendezvous, rma, &self.vci_report, &self.trace]
             }
         }
     };

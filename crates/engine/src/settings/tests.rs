@@ -138,7 +138,7 @@ fn a_table_of_algorithms_comes_before_the_library_s_and_its_faults_are_named() {
     assert_eq!((choice.algorithm, choice.parameter), (Bcast::Chain, 1024));
     assert_eq!(
         settings.texts(),
-        ["", name, "", "", "", "", "", "", "", "", "", "", "", ""]
+        ["", name, "", "", "", "", "", "", "", "", "", "", "", "", ""]
     );
     assert_eq!(warnings.len(), 1);
     let wrong = format!("{name}, line 2, column 11: found 'walk', expected an algorithm of");
