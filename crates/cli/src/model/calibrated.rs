@@ -50,7 +50,7 @@ const INTERRUPTED_ONE_IN: usize = 10;
 
 impl Distances {
     fn all(&self) -> Vec<f64> {
-        [&[self.before, self.after], &self.during[..]].concat()
+        [&[self.before, self.after][..], &self.during[..]].concat()
     }
 
     /// The same, and what later jobs met.
