@@ -17,6 +17,7 @@ mod sleep;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod traced;
 mod vci;
 mod wait;
 mod yields;

@@ -13,7 +13,6 @@ use fabric::board::{CALL_NAME_BYTES, VciBoard, activity};
 use fabric::counters::Counter;
 use fabric::doorbell::{self, Sleeper};
 use fabric::node::NodeHandle;
-use fabric::trace::TraceKind;
 use fabric::transport::Capabilities;
 use sys::sync::{AtomicU64, Ordering, spin_loop};
 use sys::{cores, spin};
@@ -24,7 +23,7 @@ use super::yields::{Neighbour, Yields};
 use super::{Guard, TasksPolled, Vci, polls};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::identity::{LinkIndex, PeerIndex, VciIndex};
-use crate::request::{RequestId, RequestIndex, Role};
+use crate::request::{RequestIndex, Role};
 use crate::settings::Settings;
 use crate::vci::{Awaited, VciState};
 
@@ -140,7 +139,7 @@ impl WaitPolicy {
     }
 
     /// The patience for the number of threads that wait now.
-    fn patience(&self) -> Patience {
+    pub(super) fn patience(&self) -> Patience {
         if self.oversubscription.outnumbers_cores() {
             self.oversubscribed
         } else {
@@ -342,7 +341,7 @@ impl Vci {
 
     /// Lets other threads in and tasks run.
     #[cold]
-    fn between_polls<'a>(&'a self, guard: Guard<'a>) -> Guard<'a> {
+    pub(super) fn between_polls<'a>(&'a self, guard: Guard<'a>) -> Guard<'a> {
         drop(guard);
         spin_loop();
         self.let_others_in();
@@ -366,52 +365,8 @@ impl Vci {
         self.wait_longer(call, &mut done)
     }
 
-    /// A wait that did not end with its first poll, recorded.
-    fn wait_traced(
-        &self,
-        call: &'static str,
-        done: &mut dyn FnMut(&mut VciState) -> bool,
-    ) -> Result<()> {
-        let note = |kind| self.enter().trace_call(kind, call, RequestId::NULL);
-        note(TraceKind::WaitBegin);
-        let outcome = match self.poll_long(done) {
-            true => Ok(()),
-            false => self.wait_longer(call, done),
-        };
-        note(TraceKind::WaitEnd);
-        outcome
-    }
-
-    /// Polls as long as a wait is a short one; whether it has ended.
-    fn poll_long(&self, done: &mut dyn FnMut(&mut VciState) -> bool) -> bool {
-        let mut guard = self.enter();
-        let mut fruitless = 0;
-        while fruitless <= self.waiting.patience().polls && guard.fault.is_none() {
-            fruitless = match guard.progress() {
-                0 => fruitless + 1,
-                _ => 0,
-            };
-            if done(&mut guard) {
-                return true;
-            }
-            if self.waiting.rounds.follows(fruitless) && self.has_others() {
-                drop(guard);
-                self.progress_others();
-                guard = self.enter();
-            }
-            if !self.tasks.is_empty() || self.is_contended() {
-                guard = self.between_polls(guard);
-                if done(&mut guard) {
-                    return true;
-                }
-            } else if !self.waiting.is_oversubscribed {
-                spin::cpu_relax();
-            }
-        }
-        false
-    }
-
-    fn wait_longer(
+    /// The rest of a wait that polling did not end.
+    pub(super) fn wait_longer(
         &self,
         call: &'static str,
         done: &mut dyn FnMut(&mut VciState) -> bool,
