@@ -14,6 +14,26 @@ const DIRECT_POLLS: u32 = 150;
 /// How often a rank yields its core before its wait is one that the launcher reports.
 const SHORT_YIELDS: u64 = 16;
 
+/// How long each stage of a wait lasts.
+#[derive(Clone, Copy)]
+pub(super) struct Patience {
+    /// Polls before a wait is a long one: none where waits are traced, which then polls as often.
+    pub(super) first_polls: u64,
+    pub(super) polls: u64,
+    pub(super) yields: u64,
+}
+
+impl Patience {
+    /// So many polls and yields.
+    pub(super) const fn new(polls: u64, yields: u64, is_traced: bool) -> Self {
+        Self {
+            first_polls: if is_traced { 0 } else { polls },
+            polls,
+            yields,
+        }
+    }
+}
+
 impl Vci {
     /// Polls of a word that another rank is about to write, before making progress meanwhile is worth while.
     #[inline]

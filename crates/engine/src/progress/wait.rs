@@ -19,6 +19,7 @@ use sys::{cores, spin};
 
 use super::elsewhere::RoundInterval;
 use super::oversubscription::Oversubscription;
+use super::polls::Patience;
 use super::yields::{Neighbour, Yields};
 use super::{Guard, TasksPolled, Vci, polls};
 use crate::errors::{Error, ErrorClass, Result};
@@ -58,15 +59,6 @@ pub(crate) struct WaitPolicy {
     looked: (AtomicU64, AtomicU64),
 }
 
-/// How long each stage of a wait lasts.
-#[derive(Clone, Copy)]
-pub(super) struct Patience {
-    /// Polls before a wait is a long one: none where waits are traced, which then polls as often.
-    first_polls: u64,
-    pub(super) polls: u64,
-    pub(super) yields: u64,
-}
-
 impl WaitPolicy {
     pub(crate) fn new(
         node: &NodeHandle,
@@ -81,17 +73,12 @@ impl WaitPolicy {
         if !doorbell::prepare() {
             node.sender_fences().store(1, Ordering::Relaxed);
         }
-        let first = |polls| if settings.traces() { 0 } else { polls };
-        let oversubscribed = Patience {
-            first_polls: first(settings.oversubscribed_spin_polls),
-            polls: settings.oversubscribed_spin_polls,
-            yields: settings.oversubscribed_yields,
-        };
-        let own = Patience {
-            first_polls: first(settings.spin_polls),
-            polls: settings.spin_polls,
-            yields: settings.yields,
-        };
+        let patience = |polls, yields| Patience::new(polls, yields, settings.traces());
+        let oversubscribed = patience(
+            settings.oversubscribed_spin_polls,
+            settings.oversubscribed_yields,
+        );
+        let own = patience(settings.spin_polls, settings.yields);
         let (on_own_core, short_polls) = match is_oversubscribed {
             true => (oversubscribed, 1),
             false => (own, polls::SHORT_POLLS),
