@@ -5,7 +5,7 @@ use models::{Model, Values};
 
 use super::calibrated::{Calibration, Measured, library, measure, run_job};
 use super::options::CheckOptions;
-use super::report::{Cell, Report, Table, decimals};
+use super::report::{Cell, Report, Table};
 use crate::bench::WINDOWS;
 use crate::bench::results::median;
 

@@ -79,7 +79,9 @@ fn communicate(process: &'static Process) {
             .each_mut()
             .map(|data| start_receive(process, data, 0, TAG));
         barrier(process);
-        receives.map(|request| end(process, request));
+        receives
+            .into_iter()
+            .for_each(|request| end(process, request));
         let mut go = [0];
         let last = start_receive(process, &mut go, 0, GO);
         barrier(process);
@@ -91,11 +93,11 @@ fn communicate(process: &'static Process) {
     } else {
         barrier(process);
         let sends = data.each_mut().map(|data| start_send(process, data, TAG));
-        sends.map(|request| end(process, request));
+        sends.into_iter().for_each(|request| end(process, request));
         barrier(process);
         let sends = data.each_mut().map(|data| start_send(process, data, TAG));
         end(process, start_send(process, &mut [1], GO));
-        sends.map(|request| end(process, request));
+        sends.into_iter().for_each(|request| end(process, request));
     }
     barrier(process);
     assert_eq!(process.write_trace(), None);
