@@ -125,6 +125,7 @@ pub(super) fn run_job(
                 size,
                 values,
                 distances,
+                ..
             } => points.push(Measured {
                 name,
                 size,

@@ -99,6 +99,7 @@ impl VciState {
         let is_oversubscribed = job.local_ranks > job.cores;
         let eager_bytes = settings.eager_bytes << u32::from(is_oversubscribed);
         let auto_cma = match settings.cma {
+            _ if !can.reads_memory => CmaPolicy::Never,
             0 => CmaPolicy::Never,
             1 => CmaPolicy::Measured,
             _ => CmaPolicy::Always,
@@ -113,16 +114,12 @@ impl VciState {
             chunk_bytes: (settings.chunk_bytes as u32).min(job.ring_payload_bytes / 4),
             unexpected_bytes: settings.unexpected_bytes,
             cma_min_bytes: settings.cma_min_bytes,
-            direct_max_bytes: if can.shares_memory {
-                settings.direct_max_bytes
-            } else {
-                0
+            direct_max_bytes: match can.shares_memory {
+                true => settings.direct_max_bytes,
+                false => 0,
             },
             cma: CmaPolicy::Never,
-            auto_cma: match can.reads_memory {
-                true => auto_cma,
-                false => CmaPolicy::Never,
-            },
+            auto_cma,
             reads: can.reads_memory,
             rendezvous: settings.rendezvous,
             offers: has_offers,
@@ -132,13 +129,7 @@ impl VciState {
             puts: can.puts,
             proof: Box::new(job.id),
         };
-        if has_offers {
-            node.offer_min_bytes = settings.offer_bytes.max(node.eager_bytes as u64 + 1);
-        }
-        node.noted_min_bytes = match settings.traces() {
-            true => 0,
-            false => node.offer_min_bytes,
-        };
+        node.set_shortest(settings);
         node.cma = node.cma_policy(node.rendezvous);
         if can.shares_memory && (is_oversubscribed || settings.progress_thread != 0) {
             node.prefer_one_copy();
@@ -304,6 +295,17 @@ pub(crate) struct Node {
 }
 
 impl Node {
+    /// The shortest receives that are offered, and that take the way on which offers and traces are seen.
+    fn set_shortest(&mut self, settings: &Settings) {
+        if self.offers {
+            self.offer_min_bytes = settings.offer_bytes.max(self.eager_bytes as u64 + 1);
+        }
+        self.noted_min_bytes = match settings.traces() {
+            true => 0,
+            false => self.offer_min_bytes,
+        };
+    }
+
     /// From now on receivers copy large messages alone: where the two ends are not on cores at once, each chunk through the
     /// ring would cost a switch.
     pub(crate) fn prefer_one_copy(&mut self) {
