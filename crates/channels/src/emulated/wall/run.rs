@@ -64,21 +64,29 @@ pub fn run_wall(
                 // Where the system refuses to bind, threads run where it likes.
                 let _ = core.is_some_and(|core| sys::cores::run_on(&[core]));
                 barrier.wait();
-                objects.run(&workload, arrangement, index)
+                // The threads' own clock: this one may get a core only when they have ended.
+                let start = Instant::now();
+                let completions = objects.run(&workload, arrangement, index)?;
+                Ok((start, Instant::now(), completions))
             })
         };
         let threads: Vec<_> = (0..workload.threads).map(thread).collect();
         barrier.wait();
-        let start = Instant::now();
-        let mut completions = 0;
+        let (mut starts, mut ends, mut completions) = (Vec::new(), Vec::new(), 0);
         for thread in threads {
             let ended = thread.join().unwrap_or_else(|_| {
                 let (call, reason) = ("bench", "a thread panicked".to_owned());
                 Err(Error::Device { call, reason })
             });
-            completions += ended?;
+            let (start, end, read): (Instant, Instant, u64) = ended?;
+            starts.push(start);
+            ends.push(end);
+            completions += read;
         }
-        Ok::<_, Error>((start.elapsed().as_secs_f64(), completions))
+        let first = starts.into_iter().min();
+        let seconds = first.zip(ends.into_iter().max());
+        let seconds = seconds.map_or(0.0, |(first, last)| (last - first).as_secs_f64());
+        Ok::<_, Error>((seconds, completions))
     })?;
     let writes = objects.pairs.iter().map(WallPair::done).sum();
     let last = |thread: &usize| objects.targets.get(thread * WQE_WORDS);
