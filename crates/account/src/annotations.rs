@@ -9,10 +9,10 @@ use crate::Category;
 
 /// How annotations start.
 const MARK: &str = "// account: ";
-/// What helpers say that serve several purposes.
+/// The word of an annotation of helpers, whose instructions count for their callers.
 const CALLER: &str = "caller";
 
-/// What an annotation says about lines.
+/// The purpose that an annotation gives to lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// They are for this.
@@ -79,7 +79,7 @@ impl Annotations {
         Ok(Self { lines })
     }
 
-    /// What a line is for; the first line is 1.
+    /// The purpose of a line; the first line is 1.
     pub fn at(&self, line: u32) -> Option<Purpose> {
         let index = (line as usize).checked_sub(1)?;
         self.lines.get(index).copied().flatten()

@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use crate::callgrind::Trace;
 use crate::{COUNTED, Category};
 
-/// What the lines at an address say, the inlined ones included.
+/// The purposes of the lines at an address, the inlined ones included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// What the instruction is for, and the line that says so.
+    /// The purpose of the instruction, and the line whose annotation names it.
     Purpose(Category, Place),
     /// No line of the library, or only those that leave the answer to the caller.
     Caller,

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::COUNTED;
 
-/// What valgrind is told, so that [`Costs`] can be read out of `file`.
+/// Valgrind's arguments with which it writes `file`, from which [`Costs`] are read.
 pub fn arguments(file: &Path) -> Vec<String> {
     vec![
         "--tool=callgrind".to_owned(),
@@ -18,7 +18,7 @@ pub fn arguments(file: &Path) -> Vec<String> {
     ]
 }
 
-/// What valgrind is told, so that a [`Trace`] can be read out of `file`.
+/// Valgrind's arguments with which it writes `file`, from which a [`Trace`] is read.
 pub fn arguments_of_trace(file: &Path) -> Vec<String> {
     let mut arguments = arguments(file);
     arguments.extend([
@@ -74,7 +74,7 @@ fn number(word: Option<&str>) -> Result<f64, String> {
         .map_err(|_| format!("callgrind's file says '{word}' for a number"))
 }
 
-/// What counted functions cost, and how often they were called.
+/// Instructions and numbers of calls of the counted functions.
 #[derive(Debug)]
 pub struct Costs(HashMap<String, Cost>);
 

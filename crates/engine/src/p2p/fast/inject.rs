@@ -190,7 +190,7 @@ pub unsafe fn inject_predefined(
 /// Stage two, of a message that stage one found `Unreached`: at every thread level and with every rank map. What it refuses goes to
 /// [`crate::p2p::isend`].
 ///
-/// It calls nothing but for ranks of MPI_COMM_WORLD that a communicator lacks or orders otherwise, so that it needs no stack frame.
+/// It calls nothing, so that it needs no stack frame; only a call that names ranks of MPI_COMM_WORLD may have to look up its rank.
 ///
 /// # Safety
 /// `base` is readable for `bytes` bytes, at most `INJECT_BYTES`.
