@@ -178,9 +178,8 @@ fn stream(session: &Session, name: &str) -> Outcome {
                 let start = Instant::now();
                 for _ in 0..repetitions {
                     number += 1;
-                    // A slot is free when the consumer has been there a round ago; it says so once for each quarter of the ring.
-                    if number % (SLOTS / 4) == 0 && number > SLOTS {
-                        while consumed(from) + SLOTS / 2 < number {
+                    if is_checked(number) {
+                        while !has_room(number, from.number()) {
                             std::hint::spin_loop();
                         }
                     }
@@ -208,7 +207,28 @@ fn stream(session: &Session, name: &str) -> Outcome {
     Ok(vec![cost(name, session.count(found))])
 }
 
-/// How many lines the consumer has taken.
-fn consumed(from: &CacheLine) -> u64 {
-    from.number()
+/// Whether the producer asks for room before it writes this line: once for each quarter of the ring.
+fn is_checked(number: u64) -> bool {
+    number.is_multiple_of(SLOTS / 4)
+}
+
+/// Whether this line and the others until the next check have a slot that the consumer has left, which has taken so many lines.
+fn has_room(number: u64, consumed: u64) -> bool {
+    number <= consumed + SLOTS / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_producer_never_overtakes_a_consumer_and_always_goes_on_when_it_has_taken_all() {
+        for consumed in 0..4 * SLOTS {
+            let told = consumed - consumed % (SLOTS / 8);
+            let stops = |number: &u64| is_checked(*number) && !has_room(*number, told);
+            let stop = (consumed + 1..).find(stops).unwrap();
+            assert!(stop - 1 - consumed <= SLOTS, "{stop} with {consumed} taken");
+            assert!(stop - 1 > consumed, "{stop} with {consumed} taken");
+        }
+    }
 }
