@@ -172,7 +172,6 @@ impl Comm {
             topology: OnceLock::new(),
             node_map: OnceLock::new(),
         });
-        comm.route_receives();
         if owns_context {
             process.register(&comm);
         }
@@ -382,7 +381,6 @@ impl Comm {
                 (*self.route.get()).block();
             }
         }
-        self.route_receives();
         Ok(())
     }
 

@@ -16,13 +16,14 @@ impl Comm {
     pub fn start_hints(&self, value_of: impl Fn(&str) -> Option<String>) {
         self.hints.clear();
         self.hints.set(&value_of);
-        self.set_rendezvous(value_of(KEY).as_deref().and_then(Rendezvous::parse));
+        let rendezvous = value_of(KEY).as_deref().and_then(Rendezvous::parse);
+        self.owner.set_rendezvous(rendezvous);
     }
 
     /// Gives a new communicator, which nobody uses yet, the hints of another one.
     pub(crate) fn inherit_hints(&self, other: &Self) {
         self.hints.inherit(&other.hints);
-        self.set_rendezvous(other.owner.rendezvous());
+        self.owner.set_rendezvous(other.owner.rendezvous());
     }
 
     /// The key of the protocol of long messages, and its value.
@@ -33,20 +34,5 @@ impl Comm {
     fn rendezvous(&self) -> Rendezvous {
         let hint = self.owner.rendezvous();
         hint.unwrap_or(self.process.settings().rendezvous)
-    }
-
-    fn set_rendezvous(&self, rendezvous: Option<Rendezvous>) {
-        self.owner.set_rendezvous(rendezvous);
-        self.route_receives();
-    }
-
-    /// Has the receives of a new communicator, which nobody uses yet, take the way on which they may be offered, if they may.
-    pub(super) fn route_receives(&self) {
-        let offers = self.process.settings().offers != 0 && self.process.vcis().share_memory();
-        if !self.is_spread() {
-            let is_offered = offers && self.rendezvous() == Rendezvous::Write;
-            // SAFETY: nobody uses the communicator yet (callers).
-            unsafe { (*self.route.get()).offer_receives(is_offered) };
-        }
     }
 }

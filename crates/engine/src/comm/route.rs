@@ -33,10 +33,6 @@ pub(crate) struct Route {
     pub(crate) locked_world: u32,
     /// As `fast_ranks`, without a lock.
     pub(crate) unlocked_members: u32,
-    /// As `unlocked_ranks`, `locked_ranks` and `fast_ranks`, of receives: none where receives may be offered to their senders.
-    pub(crate) unlocked_sources: u32,
-    pub(crate) locked_sources: u32,
-    pub(crate) fast_sources: u32,
     /// The peers by rank, of a map that is not linear; else null. The communicator's map owns them.
     table: *const LinkIndex,
 }
@@ -75,23 +71,8 @@ impl Route {
             unlocked_ranks,
             locked_ranks,
             fast_ranks,
-            unlocked_sources: unlocked_ranks,
-            locked_sources: locked_ranks,
-            fast_sources: fast_ranks,
             table,
         }
-    }
-
-    /// Has receives take the slow path, where they may be offered, or the fast ones.
-    pub(super) fn offer_receives(&mut self, is_offered: bool) {
-        (
-            self.unlocked_sources,
-            self.locked_sources,
-            self.fast_sources,
-        ) = match is_offered {
-            true => (0, 0, 0),
-            false => (self.unlocked_ranks, self.locked_ranks, self.fast_ranks),
-        };
     }
 
     /// Lets the fast paths reach no rank.
@@ -102,7 +83,6 @@ impl Route {
             self.locked_world,
             self.unlocked_members,
         ) = (0, 0, 0);
-        self.offer_receives(true);
     }
 
     /// The link to a rank.

@@ -235,8 +235,8 @@ pub(super) fn start(state: &mut VciState, index: RequestIndex) -> Result<Request
 /// Handles what has arrived before a long send: it may hold an offer of the receive.
 #[inline(always)]
 pub(super) fn poll_for_offers(state: &mut VciState, index: RequestIndex) {
-    let entry = state.slab.entry(index);
-    if entry.record.bytes >= state.node.offer_min_bytes && protocol::may_be_offered(state, entry) {
+    let bytes = state.slab.record(index).bytes;
+    if bytes >= state.node.offer_min_bytes && protocol::may_be_offered(state, index) {
         state.progress();
     }
 }

@@ -6,7 +6,7 @@ pub(crate) const INJECT: u8 = 0;
 /// The first chunk of a message in the payload area: words = bytes of all, sender's id if synchronous, position, bytes,
 /// ticks.
 pub(crate) const EAGER: u8 = 1;
-/// Ready to send; no data: words = bytes, sender's id, address, segment offset, address of the proof.
+/// Ready to send; no data; the auxiliary bits tell when: words = bytes, sender's id, address, segment offset, address of the proof.
 pub(crate) const RTS: u8 = 2;
 /// Clear to send; the receiver requests chunks: words = sender's id, receiver's id, bytes wanted (in the match word).
 pub(crate) const CTS: u8 = 3;
@@ -22,7 +22,7 @@ pub(crate) const SIGNATURE: u8 = 7;
 pub(crate) const RECALL: u8 = 8;
 /// The receiver has removed a message that no receive had taken: words = sender's id.
 pub(crate) const RECALLED: u8 = 9;
-/// Ready to send, with the first chunk: words = bytes, sender's id, position, bytes of the chunk, address,
+/// Ready to send, with the first chunk; the auxiliary bits tell when: words = bytes, sender's id, position, bytes of the chunk, address,
 /// address of the proof.
 pub(crate) const RTS_DATA: u8 = 10;
 /// The next chunk of an RTS_DATA message, before the CTS: words = position, bytes, ticks.
@@ -42,7 +42,7 @@ pub(crate) const INJECT_IN_ORDER: u8 = 15;
 pub(crate) const OFFER: u8 = 16;
 /// The sender sends chunks to an offered receive: words = receive's id, bytes of the message.
 pub(crate) const TAKEN: u8 = 17;
-/// The sender has written a message into an offered receive: words = receive's id, bytes of the message.
+/// The sender has written a message into an offered receive; the auxiliary bits tell when: words = receive's id, bytes of the message.
 pub(crate) const LANDED: u8 = 18;
 /// A whole message that is traced; otherwise as INJECT, or as INJECT_IN_ORDER if its match word is one of those.
 pub(crate) const INJECT_TRACED: u8 = 19;

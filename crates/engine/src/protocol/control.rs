@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sends cells without data.
 
-use super::traced;
+use super::rendezvous::moment_aux;
+use super::{cell, traced};
 use crate::identity::LinkIndex;
 use crate::vci::VciState;
 use crate::vci::link::Queued;
@@ -26,8 +27,12 @@ pub(crate) fn put_control(
     kind: u8,
     words: [u64; 2],
 ) -> bool {
+    let aux = match kind {
+        cell::LANDED => moment_aux(state, peer),
+        _ => 0,
+    };
     let link = &mut state.links[peer];
-    let sent = link.sender.put_words(kind, 0, 0, &words);
+    let sent = link.sender.put_words(kind, aux, 0, &words);
     if sent {
         link.ring_doorbell();
         state.count_other_cell_sent();

@@ -56,6 +56,22 @@ type Cost = [f32; 2];
 /// More than anything costs.
 const UNKNOWN: Cost = [f32::MAX; 2];
 
+/// What a message of some length takes, in ticks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Prices {
+    /// By the cheaper copy mode.
+    pub(crate) best: f32,
+    /// When the sender writes it, which takes as long as CMA by the receiver.
+    pub(crate) write: f32,
+}
+
+impl Prices {
+    /// What a write takes longer.
+    pub(crate) fn excess(self) -> f32 {
+        self.write - self.best
+    }
+}
+
 /// Measurements and choice for messages of one class.
 #[derive(Clone, Copy)]
 struct Class {
@@ -218,6 +234,17 @@ impl CopyModes {
         }
     }
 
+    /// What a message of `bytes` bytes takes; `None` until both modes are measured.
+    pub(crate) fn prices(&self, bytes: u64) -> Option<Prices> {
+        let [pipeline, cma] = self.classes[Self::class(bytes)?].prices();
+        let is_known = !self.refused && pipeline.max(cma) < f32::MAX;
+        let scale = bytes as f32 / 1024.0;
+        is_known.then(|| Prices {
+            best: pipeline.min(cma) * scale,
+            write: cma * scale,
+        })
+    }
+
     /// The classes whose messages should use CMA, as bits.
     pub(crate) fn preferences(&self) -> u16 {
         if self.refused {
@@ -285,6 +312,11 @@ impl CopyModes {
     pub(crate) fn is_sound(&self) -> bool {
         let costs = |class: &Class| class.cost.into_iter().flatten().all(f32::is_finite);
         self.classes.iter().all(costs)
+    }
+
+    /// Whether the system refuses CMA to some peer.
+    pub(crate) const fn is_refused(&self) -> bool {
+        self.refused
     }
 
     /// Notes that the system refuses CMA to a peer.

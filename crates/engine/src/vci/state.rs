@@ -14,7 +14,7 @@ use super::copy_mode::CopyModes;
 use super::counts::Counts;
 use super::link::{Backlog, Incoming, Links, Streams};
 use super::matching::PostedQueue;
-use super::offers::Known;
+use super::offers::{Known, OfferGain};
 use super::spare::Spare;
 use super::trace::Trace;
 use super::unexpected::UnexpectedQueue;
@@ -53,6 +53,8 @@ pub(crate) struct VciState {
     pub(crate) spare: Spare,
     /// Measured costs of the copy modes of long messages.
     pub(crate) copy_modes: CopyModes,
+    /// Whether offers of receives pay.
+    pub(crate) offer_gain: OfferGain,
     /// Fruitless polls of testing calls since the last event.
     pub(crate) polled_in_vain: u32,
     /// The condition of the wait in progress, for the hang report.
@@ -137,7 +139,7 @@ impl VciState {
         Ok(Self {
             slab,
             posted: PostedQueue::new(settings.offers),
-            unexpected: UnexpectedQueue::new(),
+            unexpected: UnexpectedQueue::new(node.noted_min_bytes),
             links: Links::new(node.peers.count())?,
             incoming: Vec::new(),
             transport,
@@ -149,6 +151,7 @@ impl VciState {
             events: 0,
             spare: Spare::default(),
             copy_modes: CopyModes::new(),
+            offer_gain: OfferGain::default(),
             polled_in_vain: 0,
             awaited: None,
             counts: Counts::default(),

@@ -10,16 +10,23 @@ pub(crate) struct UnexpectedQueue {
     chains: Chains,
     oldest: RequestIndex,
     newest: RequestIndex,
+    /// Receives of so many bytes and more leave the fast stages: all while messages wait here.
+    slow_from: u64,
+    /// The same while none waits.
+    noted_from: u64,
     /// Messages matched here by receives with wildcards.
     pub(crate) wild_matches: u64,
 }
 
 impl UnexpectedQueue {
-    pub(crate) fn new() -> Self {
+    /// An empty queue; receives of `noted_from` bytes and more are never posted by the fast stages.
+    pub(crate) fn new(noted_from: u64) -> Self {
         Self {
             chains: Chains::new(),
             oldest: RequestIndex::NONE,
             newest: RequestIndex::NONE,
+            slow_from: noted_from,
+            noted_from,
             wild_matches: 0,
         }
     }
@@ -27,6 +34,12 @@ impl UnexpectedQueue {
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.oldest == RequestIndex::NONE
+    }
+
+    /// Whether a fast stage may post a receive of so many bytes.
+    #[inline(always)]
+    pub(crate) const fn lets_post(&self, bytes: u64) -> bool {
+        bytes < self.slow_from
     }
 
     /// Files an arrived message.
@@ -37,7 +50,7 @@ impl UnexpectedQueue {
         entry.earlier = newest;
         entry.later = RequestIndex::NONE;
         if newest == RequestIndex::NONE {
-            self.oldest = index;
+            (self.oldest, self.slow_from) = (index, 0);
         } else {
             slab.entry_mut(newest).later = index;
         }
@@ -127,6 +140,9 @@ impl UnexpectedQueue {
         let (earlier, later) = (slab.entry(index).earlier, slab.entry(index).later);
         if earlier == RequestIndex::NONE {
             self.oldest = later;
+            if later == RequestIndex::NONE {
+                self.slow_from = self.noted_from;
+            }
         } else {
             slab.entry_mut(earlier).later = later;
         }

@@ -150,7 +150,7 @@ fn offers(options: &MessageOptions) -> (bool, String) {
     (
         false,
         format!(
-            "RANKPOINT_RENDEZVOUS=auto offers none; {side} by {}, so an offer would start the data {} earlier",
+            "RANKPOINT_RENDEZVOUS=auto offers none to a program that waits at once; {side} by {}, so an offer would start the data {} earlier",
             us(options.skew.unsigned_abs() as f64),
             us(gain_ns)
         ),

@@ -59,7 +59,7 @@ pub unsafe fn post<P: Promises>(
         let reached = if P::GLOBAL {
             route.unlocked_world
         } else {
-            route.unlocked_sources
+            route.unlocked_ranks
         };
         if source as u32 >= reached {
             cold_path();
@@ -156,11 +156,11 @@ pub unsafe fn post_locked<P: Promises>(
             return Posted::Refused;
         };
         // account: proc-null
-        if rank.get() < route.locked_sources {
+        if rank.get() < route.locked_ranks {
             let key = || key_of::<P>(comm, tag, || route.linear_peer(rank)); // account: rank-translation
             return post_inside::<P, _>(vci.try_lock(), comm, base, bytes, key);
         }
-        if rank.get() < route.fast_sources {
+        if rank.get() < route.fast_ranks {
             let key = || key_of::<P>(comm, tag, || route.peer(rank)); // account: rank-translation
             return post_inside::<P, _>(vci.try_enter(), comm, base, bytes, key);
         }
@@ -221,7 +221,7 @@ unsafe fn post_in<P: Promises>(
     key_of: impl FnOnce() -> Key,
 ) -> Option<RequestId> {
     // account: match-bits
-    if !state.unexpected.is_empty() {
+    if !state.unexpected.lets_post(bytes as u64) {
         return None;
     }
     // account: request

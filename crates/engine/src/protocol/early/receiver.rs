@@ -18,6 +18,7 @@ pub(in super::super) fn arrived_rts_data(state: &mut VciState, ring: usize) -> b
     };
     let [total, sender, location, bytes, address, proof] =
         std::array::from_fn(|index| incoming.ring.word(index));
+    let aux = incoming.ring.peek().map_or(0, |arrival| arrival.aux());
     let description = [total, sender, address, 0, proof, 0];
     let receive = state.posted.take(&mut state.slab, key);
     note_arrival(state, ring, total, receive.is_some());
@@ -26,6 +27,7 @@ pub(in super::super) fn arrived_rts_data(state: &mut VciState, ring: usize) -> b
         if state.is_traced() {
             state.trace_match(receive, key, total);
         }
+        rendezvous::note_announced(state, receive, key.peer, total, aux);
         accept(state, receive, key, description)
     } else {
         let Some(message) = eager::keep(state, Role::Rts, key, total) else {

@@ -4,7 +4,7 @@
 use fabric::counters::Counter;
 use fabric::trace::{TraceControl, TraceKind};
 
-use super::super::rendezvous::chunk_bytes;
+use super::super::rendezvous::{chunk_bytes, moment_aux};
 use super::super::{cell, first_aux, is_contiguous, pack_chunk, receiver_prefers_cma};
 use crate::identity::LinkIndex;
 use crate::request::RequestIndex;
@@ -55,6 +55,7 @@ pub(in super::super) fn transmit_rts_data(
     let total = state.slab.record(index).bytes as usize;
     let sender = state.slab.id(index).0;
     let most = state.node.chunk_bytes as usize;
+    let moment = moment_aux(state, peer);
     loop {
         let entry = state.slab.entry(index);
         let link = &mut state.links[peer];
@@ -82,6 +83,7 @@ pub(in super::super) fn transmit_rts_data(
         let link = &mut state.links[peer];
         let sent = if start == 0 {
             link.early = UNANSWERED;
+            let aux = first_aux(entry) | moment;
             let address = if is_contiguous(entry) {
                 entry.base as u64
             } else {
@@ -96,8 +98,7 @@ pub(in super::super) fn transmit_rts_data(
                 address,
                 proof as u64,
             ];
-            link.sender
-                .put_words(cell::RTS_DATA, first_aux(entry), word, &words)
+            link.sender.put_words(cell::RTS_DATA, aux, word, &words)
         } else {
             link.sender
                 .put_words(cell::EARLY_CHUNK, 0, 0, &[location, bytes as u64, taken])

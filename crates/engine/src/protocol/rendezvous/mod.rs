@@ -18,7 +18,7 @@
 //! | [`offers`] | offers: who makes and who uses them; drives the state machines of crate `protocols` |
 //! | [`movers`] | copies without the ring |
 //! | [`pipeline`] | chunks through the ring |
-//! | [`policy`] | which of these a communicator wants |
+//! | [`policy`] | which of these a communicator wants, and whether offers pay |
 
 mod movers;
 mod offers;
@@ -35,7 +35,7 @@ pub(super) use offers::{Answer, arrived_offer, note_answered, write_offered};
 pub(crate) use offers::{may_be_offered, note_posted};
 pub(crate) use pipeline::push_streams;
 pub(super) use pipeline::{arrived_chunk, chunk_bytes, copy_chunk, stream};
-pub(super) use policy::cma_policy;
+pub(super) use policy::{cma_policy, moment_aux, note_announced};
 pub(super) use receiver::{
     arrived_landed, arrived_rts, arrived_taken, await_chunks, begin, fetch_at_once,
 };

@@ -14,7 +14,7 @@ use protocols::{Key as PairKey, Kind, ReceiveId, SendAction, SendEvent, SendId};
 
 use super::super::{cell, complete_offered, is_contiguous, named_by_peer, send_control};
 use super::movers::write_landing;
-use super::policy::rendezvous_of;
+use super::policy::{note_post, rendezvous_of, weighs_offers};
 use super::sender::announce;
 use super::stream;
 use crate::identity::LinkIndex;
@@ -37,6 +37,7 @@ pub(crate) fn note_posted(state: &mut VciState, index: RequestIndex, key: Key) {
         state.trace_receive(index, key);
     }
     if state.slab.record(index).bytes >= state.node.offer_min_bytes {
+        note_post(state, index);
         offer_receive(state, index, key);
     }
 }
@@ -50,8 +51,8 @@ fn offer_receive(state: &mut VciState, index: RequestIndex, key: Key) {
             .as_ref()
             .is_some_and(|extra| extra.types.is_some())
     };
-    if rendezvous_of(state, entry) != Rendezvous::Write
-        || key.is_wild()
+    if key.is_wild()
+        || !wants_offer(state, entry, key.peer)
         || is_in_order(key.word)
         || entry.base.is_null()
         || !is_contiguous(entry)
@@ -104,9 +105,24 @@ fn offer_receive(state: &mut VciState, index: RequestIndex, key: Key) {
     }
 }
 
-/// Whether the receive of a long send may be offered to this rank.
-pub(crate) fn may_be_offered(state: &VciState, entry: &RequestEntry) -> bool {
-    rendezvous_of(state, entry) == Rendezvous::Write
+/// Whether a receive should be offered to a peer: always with `write`, and with `auto` while that pays.
+fn wants_offer(state: &VciState, entry: &RequestEntry, peer: LinkIndex) -> bool {
+    match rendezvous_of(state, entry) {
+        Rendezvous::Write => true,
+        Rendezvous::Auto => state.offer_gain.pays() && weighs_offers(state, peer),
+        Rendezvous::Read | Rendezvous::Pipeline => false,
+    }
+}
+
+/// Whether the receive of a long send may be offered to this rank: with `auto` it may where the receiver has made offers before.
+pub(crate) fn may_be_offered(state: &mut VciState, index: RequestIndex) -> bool {
+    let entry = state.slab.entry(index);
+    let peer = entry.target;
+    match rendezvous_of(state, entry) {
+        Rendezvous::Write => true,
+        Rendezvous::Auto => state.known.of(peer).is_some(),
+        Rendezvous::Read | Rendezvous::Pipeline => false,
+    }
 }
 
 /// Whether offers between this rank and a peer can be: both see the claim words.
@@ -182,12 +198,15 @@ pub(in super::super) fn write_offered(
     peer: LinkIndex,
     word: u64,
 ) -> Option<bool> {
-    if rendezvous_of(state, state.slab.entry(index)) == Rendezvous::Write && can_offer(state, peer)
-    {
+    let is_asked = rendezvous_of(state, state.slab.entry(index)) == Rendezvous::Write;
+    if is_asked && can_offer(state, peer) {
         // So that an offer may meet the first message, too.
         state.known.obtain(peer);
     }
     let has_offer = state.known.of(peer)?.has_offer(word);
+    if !has_offer && !is_asked {
+        return None;
+    }
     let link = &mut state.links[peer];
     if link.backlogged {
         return None;

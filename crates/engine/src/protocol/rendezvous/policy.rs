@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How the long messages of a communicator travel: by its hint, or else by the setting of the process.
 
-use crate::request::RequestEntry;
+use sys::clock;
+
+use crate::identity::LinkIndex;
+use crate::request::{RequestEntry, RequestIndex};
 use crate::settings::Rendezvous;
+use crate::vci::offers::Moment;
 use crate::vci::{CmaPolicy, VciState};
 
 /// The protocol that an operation's communicator asks for.
@@ -11,6 +15,64 @@ pub(super) fn rendezvous_of(state: &VciState, entry: &RequestEntry) -> Rendezvou
     let owner = unsafe { entry.owner.as_ref() };
     let hint = owner.and_then(|owner| owner.rendezvous());
     hint.unwrap_or(state.node.rendezvous)
+}
+
+/// Whether receives are offered to a peer where that pays, of communicators that leave the protocol to the library.
+pub(super) fn weighs_offers(state: &VciState, peer: LinkIndex) -> bool {
+    let node = &state.node;
+    node.offers
+        && node.cma != CmaPolicy::Never
+        && !node.refuses_writes
+        && !state.copy_modes.is_refused()
+        && peer != node.own_link()
+        && !state.links[peer].is_remote()
+}
+
+/// The moment of a cell that announces a message, or says that one has been written, in its auxiliary bits; 0 where nobody looks at it.
+pub(in super::super) fn moment_aux(state: &VciState, peer: LinkIndex) -> u16 {
+    match weighs_offers(state, peer) {
+        true => Moment::at(clock::ticks()).to_aux(),
+        false => 0,
+    }
+}
+
+/// In the inline words of a posted long receive: the ticks at which it was posted.
+const POSTED_AT: usize = 2;
+
+/// Notes when a long receive is posted.
+pub(super) fn note_post(state: &mut VciState, index: RequestIndex) {
+    state.slab.entry_mut(index).inline[POSTED_AT] = clock::ticks();
+}
+
+/// Notes that an announced message of so many bytes has met a receive that was posted, and when it was announced.
+pub(in super::super) fn note_announced(
+    state: &mut VciState,
+    receive: RequestIndex,
+    peer: LinkIndex,
+    bytes: u64,
+    aux: u16,
+) {
+    let entry = state.slab.entry(receive);
+    let is_noted = entry.record.bytes >= state.node.offer_min_bytes;
+    if !is_noted || bytes < state.node.offer_min_bytes || !weighs_offers(state, peer) {
+        return;
+    }
+    let prices = state.copy_modes.prices(bytes);
+    if prices.is_none() && state.node.cma == CmaPolicy::Measured {
+        return;
+    }
+    let now = clock::ticks();
+    let since_post = now.saturating_sub(entry.inline[POSTED_AT]);
+    let lain = Moment::of_aux(aux).until(now).min(since_post);
+    state.offer_gain.note_announced(lain, prices);
+}
+
+/// Notes that a message was written into an offered receive, and when.
+pub(super) fn note_landed(state: &mut VciState, peer: LinkIndex, aux: u16) {
+    if weighs_offers(state, peer) {
+        let lain = Moment::of_aux(aux).until(clock::ticks());
+        state.offer_gain.note_landed(lain);
+    }
 }
 
 /// When the data of an operation are copied by cross-memory attach.

@@ -346,7 +346,12 @@ fn random_messages_meet_the_receives_that_mpi_says_in_every_protocol() {
                 });
             }
         }
-        let offers = rendezvous == Rendezvous::Write && shares_memory();
+        let offers = match rendezvous {
+            Rendezvous::Write => shares_memory(),
+            Rendezvous::Read | Rendezvous::Pipeline => false,
+            // It depends on how long receives wait.
+            Rendezvous::Auto => continue,
+        };
         assert!(total.iter().all(|&it| (it != 0) == offers), "{total:?}");
     }
 }

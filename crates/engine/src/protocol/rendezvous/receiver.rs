@@ -8,6 +8,7 @@ use sys::cma::Remote;
 
 use super::super::{cell, eager, named_by_peer, note_arrival, note_message, put, send_control};
 use super::movers::{fetch_across, fetch_own, fetch_shared, read, readable};
+use super::policy::{note_announced, note_landed};
 use crate::request::{RequestIndex, Role};
 use crate::vci::matching::{Key, Taken};
 use crate::vci::offers::ReceiveLanding;
@@ -25,6 +26,7 @@ pub(in super::super) fn arrived_rts(state: &mut VciState, ring: usize) -> bool {
     };
     let description = std::array::from_fn(|index| incoming.ring.word(index));
     let message = [description[0], description[1]];
+    let aux = incoming.ring.peek().map_or(0, |arrival| arrival.aux());
     let posted = state
         .posted
         .take_for_announced(&mut state.slab, key, message);
@@ -34,6 +36,7 @@ pub(in super::super) fn arrived_rts(state: &mut VciState, ring: usize) -> bool {
         if state.is_traced() {
             state.trace_match(receive, key, description[0]);
         }
+        note_announced(state, receive, key.peer, description[0], aux);
         let id = state.slab.id(receive).0;
         if taken == Taken::Claimed {
             await_writing(state, receive, key, description[0]);
@@ -124,7 +127,11 @@ fn await_writing(state: &mut VciState, receive: RequestIndex, key: Key, bytes: u
 
 /// Handles a LANDED cell: the sender has written a message into a receive that was offered.
 pub(in super::super) fn arrived_landed(state: &mut VciState, ring: usize) -> bool {
+    let incoming = &state.incoming[ring];
+    let aux = incoming.ring.peek().map_or(0, |arrival| arrival.aux());
+    let peer = incoming.peer;
     if let Some(receive) = land(state, ring, true) {
+        note_landed(state, peer, aux);
         state.count(Counter::Landed);
         state.complete_noted(receive);
     }

@@ -9,7 +9,7 @@ use super::super::{
     cell, complete_offered, early, first_aux, is_contiguous, named_by_peer, receiver_prefers_cma,
 };
 use super::offers::{Answer, note_answered};
-use super::policy::rendezvous_of;
+use super::policy::{moment_aux, rendezvous_of};
 use super::stream;
 use crate::identity::LinkIndex;
 use crate::request::{RequestId, RequestIndex};
@@ -59,7 +59,7 @@ pub(super) fn announce(
     } else {
         0
     };
-    let aux = first_aux(entry);
+    let aux = first_aux(entry) | moment_aux(state, peer);
     let proof: *const u64 = &raw const *state.node.proof;
     let words = [
         entry.record.bytes,
