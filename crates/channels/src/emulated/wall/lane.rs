@@ -20,7 +20,10 @@ impl Line {
 }
 
 /// A uUAR: two buffers that are written alternately.
+///
+/// What different threads write is aligned to two cache lines here and elsewhere, because processors fetch lines in pairs.
 #[derive(Debug)]
+#[repr(align(128))]
 pub(super) struct Lane {
     buffers: [Line; 2],
     next: AtomicU64,
@@ -32,7 +35,14 @@ pub(super) struct Lane {
 /// Units that fetch payloads, a cache line at a time. Payloads on one line meet in one unit.
 #[derive(Debug)]
 pub(super) struct FetchUnits {
-    units: Vec<Lock>,
+    units: Vec<FetchUnit>,
+}
+
+#[derive(Debug)]
+#[repr(align(128))]
+struct FetchUnit {
+    lock: Lock,
+    /// Payloads that it has fetched; changed with the lock held.
     fetches: AtomicU64,
 }
 
@@ -74,18 +84,22 @@ impl Lane {
 
 impl FetchUnits {
     pub(super) fn new(units: usize) -> Self {
-        Self {
-            units: (0..units.max(1)).map(|_| Lock::new()).collect(),
+        let unit = || FetchUnit {
+            lock: Lock::new(),
             fetches: AtomicU64::new(0),
-        }
+        };
+        let units = (0..units.max(1)).map(|_| unit()).collect();
+        Self { units }
     }
 
     /// Fetches a word with its cache line.
     pub(super) fn fetch(&self, lines: &[Line], word: usize) -> u64 {
         let line = &lines[word / WQE_WORDS];
         let address = std::ptr::from_ref(line).addr() / size_of::<Line>();
-        let _unit = self.units[address % self.units.len()].lock();
-        self.fetches.fetch_add(1, Ordering::Relaxed);
+        let unit = &self.units[address % self.units.len()];
+        let _held = unit.lock.lock();
+        let fetches = unit.fetches.load(Ordering::Relaxed);
+        unit.fetches.store(fetches + 1, Ordering::Relaxed);
         let mut found = 0;
         for (index, part) in line.0.iter().enumerate() {
             let value = part.load(Ordering::Relaxed);
@@ -98,6 +112,7 @@ impl FetchUnits {
 
     /// Payloads that were fetched.
     pub(super) fn fetches(&self) -> u64 {
-        self.fetches.load(Ordering::Relaxed)
+        let fetches = |unit: &FetchUnit| unit.fetches.load(Ordering::Relaxed);
+        self.units.iter().map(fetches).sum()
     }
 }

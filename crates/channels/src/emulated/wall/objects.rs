@@ -80,6 +80,7 @@ pub struct WallCompletions {
 
 /// Writes that a queue pair has room for.
 #[derive(Debug)]
+#[repr(align(128))]
 struct Credits {
     left: AtomicU64,
     depth: u64,
@@ -102,6 +103,7 @@ pub struct WallPair {
 }
 
 /// What a post changes.
+#[repr(align(128))]
 struct PairState {
     /// Held while a post is under way. Where a thread domain promises one thread, nobody waits for it.
     lock: Lock,

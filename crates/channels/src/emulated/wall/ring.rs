@@ -8,6 +8,8 @@
 
 use sys::sync::{AtomicU64, Ordering};
 
+use super::lane::Line;
+
 /// An entry: which queue pair's, and the number of the write; 0 where none is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Entry {
@@ -31,20 +33,26 @@ impl Entry {
     }
 }
 
+/// A position, away from what other threads write.
+#[derive(Debug)]
+#[repr(align(128))]
+struct End(AtomicU64);
+
 /// The entries.
 #[derive(Debug)]
 pub(super) struct Ring {
-    entries: Box<[AtomicU64]>,
-    tail: AtomicU64,
-    head: AtomicU64,
+    /// One in a cache line.
+    entries: Box<[Line]>,
+    tail: End,
+    head: End,
 }
 
 impl Ring {
     pub(super) fn new(entries: usize) -> Self {
         Self {
-            entries: (0..entries.max(1)).map(|_| AtomicU64::new(0)).collect(),
-            tail: AtomicU64::new(0),
-            head: AtomicU64::new(0),
+            entries: (0..entries.max(1)).map(|_| Line::new()).collect(),
+            tail: End(AtomicU64::new(0)),
+            head: End(AtomicU64::new(0)),
         }
     }
 
@@ -54,24 +62,24 @@ impl Ring {
     }
 
     fn entry(&self, position: u64) -> &AtomicU64 {
-        &self.entries[(position % self.entries.len() as u64) as usize]
+        &self.entries[(position % self.entries.len() as u64) as usize].0[0]
     }
 
     /// Writes an entry. The queue pair has a write less under way than there is room for.
     pub(super) fn push(&self, entry: Entry) {
-        let position = self.tail.fetch_add(1, Ordering::Relaxed);
+        let position = self.tail.0.fetch_add(1, Ordering::Relaxed);
         // PAIRS: nic_ring.entry
         self.entry(position).store(entry.word(), Ordering::Release);
     }
 
     /// Takes the first entry. The caller holds the queue's lock, or is its only poller.
     pub(super) fn take(&self) -> Option<Entry> {
-        let position = self.head.load(Ordering::Relaxed);
+        let position = self.head.0.load(Ordering::Relaxed);
         let entry = self.entry(position);
         // PAIRS: nic_ring.entry
         let found = Entry::of(entry.load(Ordering::Acquire))?;
         entry.store(0, Ordering::Relaxed);
-        self.head.store(position + 1, Ordering::Relaxed);
+        self.head.0.store(position + 1, Ordering::Relaxed);
         Some(found)
     }
 }
