@@ -18,7 +18,7 @@ use std::fs::File;
 use std::io;
 use std::mem::offset_of;
 use std::ops::RangeInclusive;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
 
@@ -216,7 +216,6 @@ pub struct Segment {
     header: NonNull<JobHeader>,
     /// Where cards of other nodes come from, if not from the launcher ([`nodes`](crate::nodes)).
     pub(crate) cards: std::sync::OnceLock<Box<FetchCards>>,
-    _file: OwnedFd,
 }
 
 // SAFETY: the mapping stays where it is until drop, and all shared fields are atomics or written before sharing.
@@ -244,8 +243,7 @@ impl Segment {
         }
         let job = Job::read(&file, bytes)?
             .ok_or_else(|| io::Error::other("the node segment's header contradicts itself"))?;
-        let fd = OwnedFd::from(file);
-        let memory = Reservation::of_file(fd.as_fd(), bytes, PART_BYTES)?;
+        let memory = Reservation::of_file(OwnedFd::from(file), bytes, PART_BYTES)?;
         let header = usize::try_from(job.heap_offset)
             .ok()
             .and_then(|bytes| memory.open(0, bytes))
@@ -255,8 +253,16 @@ impl Segment {
             job,
             header: header.cast(),
             cards: std::sync::OnceLock::new(),
-            _file: fd,
         })
+    }
+
+    /// Gives the memory back to the system, as [`Reservation::abandon`] does.
+    ///
+    /// # Safety
+    /// As for [`Reservation::abandon`].
+    pub unsafe fn abandon(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.memory.abandon() };
     }
 
     /// The job, as the creator of the segment described it.

@@ -143,6 +143,16 @@ pub unsafe fn unmap(base: NonNull<u8>, bytes: usize) {
     let _ = unsafe { libc::munmap(base.as_ptr().cast(), bytes) };
 }
 
+/// Makes a mapping inaccessible for ever; its addresses stay taken, its memory is free.
+///
+/// # Safety
+/// As for [`unmap`].
+pub(crate) unsafe fn bury(base: NonNull<u8>, bytes: usize) {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+    // SAFETY: replaces the caller's own mapping, to which nothing refers. Where the system refuses, the old one stays.
+    let _ = unsafe { libc::mmap(base.as_ptr().cast(), bytes, libc::PROT_NONE, flags, -1, 0) };
+}
+
 /// Gives the pages of a shared mapping back to the system; they read as zero afterwards.
 ///
 /// # Safety

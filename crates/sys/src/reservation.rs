@@ -9,7 +9,7 @@
 //! closed again. Threads may open the same part at once, because opening twice changes nothing.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 
 use crate::memory;
@@ -27,6 +27,7 @@ pub struct Reservation {
     part_bytes: usize,
     /// One bit for each part.
     opened: Box<[AtomicU64]>,
+    file: OwnedFd,
 }
 
 // SAFETY: the mapping stays where it is until drop; `opened` is atomic.
@@ -41,8 +42,8 @@ impl Reservation {
     ///
     /// # Errors
     /// When the address space is exhausted or limited (`ulimit -v`).
-    pub fn of_file(file: BorrowedFd<'_>, bytes: usize, part_bytes: usize) -> io::Result<Self> {
-        let base = memory::reserve_shared(file, bytes)?;
+    pub fn of_file(file: OwnedFd, bytes: usize, part_bytes: usize) -> io::Result<Self> {
+        let base = memory::reserve_shared(file.as_fd(), bytes)?;
         let part_bytes = part_bytes
             .clamp(PAGE_BYTES, MOST_PART_BYTES)
             .next_power_of_two();
@@ -52,6 +53,7 @@ impl Reservation {
             bytes,
             part_bytes,
             opened: (0..words).map(|_| AtomicU64::new(0)).collect(),
+            file,
         })
     }
 
@@ -68,6 +70,23 @@ impl Reservation {
     /// The first address. Only opened parts may be accessed.
     pub const fn base(&self) -> NonNull<u8> {
         self.base
+    }
+
+    /// The descriptor of the file.
+    pub fn descriptor(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+
+    /// Gives memory and file back to the system, without an end of the reservation: for tests that make many jobs, whose processes are
+    /// never dropped.
+    ///
+    /// # Safety
+    /// Nobody uses the reservation any more, and it is never dropped.
+    pub unsafe fn abandon(&self) {
+        // SAFETY: mapped by `of_file` with this length, and nobody uses it (`# Safety`).
+        unsafe { memory::bury(self.base, self.bytes) };
+        // SAFETY: open, and `file` is never dropped.
+        unsafe { libc::close(self.file.as_raw_fd()) };
     }
 
     /// Makes `bytes` bytes at `offset` accessible and returns their address; `None` when they lie
@@ -115,8 +134,6 @@ impl Drop for Reservation {
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsFd;
-
     use super::*;
 
     const PART_BYTES: usize = 1 << 20;
@@ -143,7 +160,7 @@ mod tests {
     fn only_opened_parts_are_accessible_and_no_part_is_dumped() {
         let bytes = 100 * PART_BYTES + 4096;
         let file = memory::memory_file(c"test", bytes as u64).unwrap();
-        let reservation = Reservation::of_file(file.as_fd(), bytes, PART_BYTES).unwrap();
+        let reservation = Reservation::of_file(file, bytes, PART_BYTES).unwrap();
         let base = reservation.base().as_ptr() as usize;
         assert_eq!(rights_and_flags(base).0, "---s");
         let end = reservation.open(70 * PART_BYTES - 8, 16).unwrap();
@@ -160,9 +177,27 @@ mod tests {
     }
 
     #[test]
+    fn what_is_abandoned_holds_no_memory_and_no_file() {
+        let bytes = 4 * PART_BYTES;
+        let file = memory::memory_file(c"test", bytes as u64).unwrap();
+        let reservation =
+            std::mem::ManuallyDrop::new(Reservation::of_file(file, bytes, PART_BYTES).unwrap());
+        reservation.open(0, bytes).unwrap();
+        let link = format!("/proc/self/fd/{}", reservation.descriptor());
+        let named =
+            || std::fs::read_link(&link).is_ok_and(|to| to.ends_with("memfd:test (deleted)"));
+        assert!(named());
+        // SAFETY: nobody uses it, and it is not dropped.
+        unsafe { reservation.abandon() };
+        assert!(!named());
+        let base = reservation.base().as_ptr() as usize;
+        assert_eq!(rights_and_flags(base).0, "---p");
+    }
+
+    #[test]
     fn ranges_outside_are_refused() {
         let file = memory::memory_file(c"test", 8192).unwrap();
-        let reservation = Reservation::of_file(file.as_fd(), 8192, 1).unwrap();
+        let reservation = Reservation::of_file(file, 8192, 1).unwrap();
         assert!(reservation.open(8192, 0).is_some());
         for (offset, bytes) in [(8193, 0), (8192, 1), (0, 8193), (usize::MAX, 2)] {
             assert!(reservation.open(offset, bytes).is_none());

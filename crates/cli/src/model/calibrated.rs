@@ -174,23 +174,14 @@ pub(super) fn measure(options: &MeasureOptions, library: &Target) -> Result<Cali
         quoted(&version)
     );
     let timer = "source = \"timer\"";
+    let is_ours = version.starts_with("Rankpoint");
     for name in ["send", "receive"] {
-        let curve = curve(&points, name)?;
-        let list = |pick: fn(&(usize, f64)) -> String| {
-            curve.iter().map(pick).collect::<Vec<_>>().join(", ")
-        };
-        let bytes = list(|point| point.0.to_string());
-        let values = list(|point| format!("{:.2}", point.1));
-        text += &format!(
-            "{name} = {{ bytes = [{bytes}], ns = [{values}], {timer}, experiment = \"messages whose other side makes no call\" }}\n"
-        );
+        text += &curve_text(name, &curve(&points, name)?, is_ours);
     }
     for name in ["send_window", "receive_window"] {
-        let point = points.iter().find(|point| point.name == name);
-        let point = point.ok_or_else(|| format!("the ranks did not report {name}"))?;
-        let (value, sd) = (median(&point.values), spread(&point.values));
+        let [value, sd] = per_message(&points, name)?;
         text += &format!(
-            "{name} = {{ ns = {value:.2}, sd = {sd:.2}, {timer}, experiment = \"windows whose other side makes no call\" }}\n"
+            "{name} = {{ ns = {value:.2}, sd = {sd:.2}, source = \"difference\", experiment = \"windows whose other side makes no call\" }}\n"
         );
     }
     text += &format!(
@@ -212,14 +203,16 @@ pub(super) fn measure(options: &MeasureOptions, library: &Target) -> Result<Cali
     })
 }
 
-/// One line of a send and one of a receive are in the way between the cores already.
+/// One line of a send and one of a receive are in the way between the cores already. While the sender writes a chunk, the receiver copies
+/// the one before.
 const QUANTITIES: &str = r#"
 [sum]
-sender = ["send - min(send, write_line)"]
-receiver = ["receive - min(receive, read_line)"]
+first_chunk = ["send_chunk - min(send_chunk, write_line)"]
+last_chunk = ["receive_chunk - min(receive_chunk, read_line)"]
+chunks_between = ["max(send - send_chunk, receive - receive_chunk)"]
 
 [quantity.half_round_trip]
-terms = ["sender", "c2c", "receiver"]
+terms = ["first_chunk", "c2c", "chunks_between", "last_chunk"]
 experiment = "ping-pong"
 note = "half of a round trip"
 
@@ -228,6 +221,71 @@ terms = ["max(send_window, receive_window)", "(c2c + min(send_window, receive_wi
 experiment = "windows of messages"
 note = "time per message in windows of W, each answered"
 "#;
+
+/// The lines of a model for times by size, and for those of a chunk of each size.
+fn curve_text(name: &str, curve: &[(usize, f64)], is_ours: bool) -> String {
+    let chunks: Vec<(usize, f64)> = curve
+        .iter()
+        .map(|&(bytes, _)| {
+            let chunk = if is_ours { chunk_bytes(bytes) } else { bytes };
+            (bytes, time_at(curve, chunk))
+        })
+        .collect();
+    let rows = [
+        (
+            name.to_owned(),
+            curve,
+            "messages whose other side makes no call",
+        ),
+        (
+            format!("{name}_chunk"),
+            &chunks,
+            "the same, of the first or last chunk",
+        ),
+    ];
+    let list = |curve: &[(usize, f64)], pick: fn(&(usize, f64)) -> String| {
+        curve.iter().map(pick).collect::<Vec<_>>().join(", ")
+    };
+    let line = |(name, curve, experiment): (String, &[(usize, f64)], &str)| {
+        let bytes = list(curve, |point| point.0.to_string());
+        let values = list(curve, |point| format!("{:.2}", point.1));
+        format!(
+            "{name} = {{ bytes = [{bytes}], ns = [{values}], source = \"timer\", experiment = \"{experiment}\" }}\n"
+        )
+    };
+    rows.map(line).concat()
+}
+
+/// Longest message that Rankpoint sends in one chunk, and the chunks of a longer one (`protocol/eager.rs` of the engine).
+const ONE_CHUNK: usize = 8 << 10;
+const CHUNKS: usize = 4;
+
+/// Bytes of a chunk of an eager message.
+fn chunk_bytes(bytes: usize) -> usize {
+    bytes.div_ceil(CHUNKS).max(ONE_CHUNK).min(bytes)
+}
+
+/// The time of a measured size.
+fn time_at(curve: &[(usize, f64)], bytes: usize) -> f64 {
+    let below = curve.iter().rfind(|point| point.0 <= bytes);
+    below.map_or(f64::NAN, |point| point.1)
+}
+
+/// Nanoseconds of a message in a window, and their spread: the difference between windows of two lengths, without what a window costs
+/// beside its messages.
+fn per_message(points: &[Measured], name: &str) -> Result<[f64; 2], String> {
+    let own: Vec<_> = points.iter().filter(|point| point.name == name).collect();
+    let [short, long] = own[..] else {
+        return Err(format!(
+            "the ranks reported {name} {} times: expected 2",
+            own.len()
+        ));
+    };
+    let messages = long.size as f64 - short.size as f64;
+    let value = (median(&long.values) - median(&short.values)) / messages;
+    let sd = spread(&long.values).hypot(spread(&short.values)) / messages;
+    Ok([value.max(0.0), sd])
+}
 
 /// Medians by size.
 fn curve(points: &[Measured], name: &str) -> Result<Vec<(usize, f64)>, String> {
@@ -299,6 +357,7 @@ mod tests {
     fn what_is_measured_makes_a_model_that_predicts_other_quantities() {
         let head = "name = 'x'\n[parameter]\nbytes = 8\nW = 64\n[component]\n\
              send = { bytes = [8, 64], ns = [40, 60], experiment = 'a' }\nreceive = { bytes = [8, 64], ns = [50, 80], experiment = 'a' }\n\
+             send_chunk = { bytes = [8, 64], ns = [40, 55], experiment = 'a' }\nreceive_chunk = { bytes = [8, 64], ns = [50, 70], experiment = 'a' }\n\
              send_window = { ns = 30, experiment = 'b' }\nreceive_window = { ns = 45, experiment = 'b' }\n\
              c2c = { ns = 60 }\nwrite_line = { ns = 10 }\nread_line = { ns = 15 }\n";
         let model = models::Model::parse("x", &format!("{head}{QUANTITIES}")).expect("a model");
@@ -307,6 +366,9 @@ mod tests {
             half.predict(&model.values()).predicted_ns,
             30.0 + 60.0 + 35.0
         );
+        let given = [("bytes".to_owned(), 64.0)];
+        let in_chunks = half.predict(&model.values_given(&given).expect("a size"));
+        assert_eq!(in_chunks.predicted_ns, 45.0 + 60.0 + 10.0 + 55.0);
         let rate = model.independent("rate").expect("no circle");
         assert_eq!(
             rate.predict(&model.values()).predicted_ns,

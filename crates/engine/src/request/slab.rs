@@ -11,7 +11,6 @@
 //! each VCI has a slab of its own. Indices start at 4096 because the C ABI reserves the handle values below (MPI-5.0, chapter 20); a
 //! request handle in C *is* a `RequestId`.
 // account: request
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 
 use fabric::board::{RequestRecord, VciBoard, kind};
@@ -356,7 +355,6 @@ pub(crate) struct RequestSlab {
     _root: Root,
     /// The memory of all entries; those in use are accessible.
     memory: Reservation,
-    _file: OwnedFd,
 }
 
 impl RequestSlab {
@@ -378,7 +376,7 @@ impl RequestSlab {
         let entries = capacity as usize + FIRST_INDEX as usize;
         let bytes = entries * size_of::<RequestEntry>();
         let file = memory::memory_file(c"rankpoint-requests", bytes as u64)?;
-        let memory = Reservation::of_file(file.as_fd(), bytes, PART_BYTES)?;
+        let memory = Reservation::of_file(file, bytes, PART_BYTES)?;
         let vci_bits = u32::from(vci.get()) << SLAB_BITS;
         let slab = memory.base().cast::<RequestEntry>().as_ptr();
         let slab = slab.wrapping_sub(vci_bits as usize);
@@ -390,7 +388,7 @@ impl RequestSlab {
             .store(size_of::<RequestEntry>() as u32, Ordering::Relaxed);
         words
             .requests_file
-            .store(1 + file.as_raw_fd() as u32, Ordering::Relaxed);
+            .store(1 + memory.descriptor() as u32, Ordering::Relaxed);
         words.requests_offset.store(first as u64, Ordering::Relaxed);
         let mut slab = Self {
             slab,
@@ -401,11 +399,20 @@ impl RequestSlab {
             board,
             _root: Root::new(memory.base(), bytes),
             memory,
-            _file: file,
         };
         let done = slab.take(Role::Send, kind::COMPLETE)?;
         slab.entry_mut(done).id = RequestId::SENT;
         Ok(slab)
+    }
+
+    /// Gives the memory back to the system, at the end of a test's job.
+    ///
+    /// # Safety
+    /// Nobody uses the slab any more, and it is never dropped.
+    #[cfg(test)]
+    pub(crate) unsafe fn abandon(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.memory.abandon() };
     }
 
     /// Takes a free entry; its generation is kept, `extra` is empty, `error` and the record's `next` are 0, all other fields

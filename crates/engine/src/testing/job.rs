@@ -60,11 +60,12 @@ pub(crate) fn on_ranks_at_level<R: Send>(
                     let leave = net.as_ref().map(|net| net.leave_on_drop(rank));
                     let port = net.as_ref().map(|net| net.port(rank).unwrap());
                     let assigned = Assigned { file, rank, size };
-                    let process = Process::attach_in_test(assigned, settings.clone(), level, port);
                     let outcome = catch_unwind(AssertUnwindSafe(|| {
+                        let process =
+                            Process::attach_in_test(assigned, settings.clone(), level, port);
                         let result = body(process);
                         crate::coll::finish(process).unwrap();
-                        result
+                        (result, process)
                     }));
                     drop(leave);
                     outcome.unwrap_or_else(|panic| {
@@ -76,7 +77,13 @@ pub(crate) fn on_ranks_at_level<R: Send>(
             .collect();
         let outcomes: Vec<_> = ranks.into_iter().map(|rank| rank.join()).collect();
         nodes.has_ended.store(1, Ordering::Relaxed);
-        outcomes.into_iter().map(Result::unwrap).collect()
+        let results = outcomes.into_iter().map(Result::unwrap);
+        let end = |(result, process): (R, &'static Process)| {
+            // SAFETY: the threads of the job have ended, and processes are never dropped.
+            unsafe { process.abandon() };
+            result
+        };
+        results.map(end).collect()
     })
 }
 

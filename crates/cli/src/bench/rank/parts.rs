@@ -21,8 +21,11 @@ pub(crate) const DISTANCE: &str = "core_to_core";
 const DEPTHS: [usize; 3] = [1, 8, 64];
 
 const TAG: i32 = 1;
-/// Messages between two readings of the clock; they fit in a ring.
+/// Messages between two readings of the clock, and their bytes: they fit in a ring.
 const BATCH: usize = 8;
+const BATCH_BYTES: usize = 64 << 10;
+/// Windows whose calls are timed: what a window costs beside its messages is in both.
+const TIMED_DEPTHS: [usize; 2] = [8, 32];
 const SAMPLES: usize = 300;
 /// The receiver makes no call for so long: longer than a batch takes to send.
 const QUIET: Duration = Duration::from_micros(100);
@@ -36,22 +39,29 @@ enum Calls {
     Windowed,
 }
 
-/// Reports `send` and `receive` for each size, and `send_window` and `receive_window` for the first; then [`DISTANCE`], around and
-/// between them.
+/// Reports `send` and `receive` of a message for each size, `send_window` and `receive_window` of whole windows of the first size, whose
+/// points have the number of messages as their size; then [`DISTANCE`], around and between them.
 pub(super) fn measure(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
     let mut distances = Vec::new();
     look(mpi, options, &mut distances);
     for &size in &options.sizes {
-        let [send, receive] = halves(mpi, size, Calls::Blocking)?;
+        let batch = (BATCH_BYTES / size.max(1)).clamp(1, BATCH);
+        let [send, receive] = halves(mpi, size, batch, Calls::Blocking)?;
+        let each = |times: Vec<f64>| -> Vec<f64> {
+            times.iter().map(|time| time / batch as f64).collect()
+        };
+        let [send, receive] = [send, receive].map(each);
         look(mpi, options, &mut distances);
         report(mpi, options, "send", size, &send)?;
         report(mpi, options, "receive", size, &receive)?;
     }
     let size = options.sizes.first().copied().unwrap_or(8);
-    let [send, receive] = halves(mpi, size, Calls::Windowed)?;
-    look(mpi, options, &mut distances);
-    report(mpi, options, "send_window", size, &send)?;
-    report(mpi, options, "receive_window", size, &receive)?;
+    for depth in TIMED_DEPTHS {
+        let [send, receive] = halves(mpi, size, depth, Calls::Windowed)?;
+        look(mpi, options, &mut distances);
+        report(mpi, options, "send_window", depth, &send)?;
+        report(mpi, options, "receive_window", depth, &receive)?;
+    }
     report(mpi, options, DISTANCE, 0, &distances)
 }
 
@@ -91,10 +101,10 @@ pub(super) fn windows(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
     Ok(())
 }
 
-/// Nanoseconds of a send and of a receive, on rank 0.
-fn halves(mpi: &Mpi, size: usize, calls: Calls) -> Result<[Vec<f64>; 2], String> {
-    let (data, mut room) = (vec![1_u8; size], vec![2_u8; size.max(1) * BATCH]);
-    let mut window = Window::new(BATCH);
+/// Nanoseconds of so many sends and of as many receives, on rank 0.
+fn halves(mpi: &Mpi, size: usize, batch: usize, calls: Calls) -> Result<[Vec<f64>; 2], String> {
+    let (data, mut room) = (vec![1_u8; size], vec![2_u8; size.max(1) * batch]);
+    let mut window = Window::new(batch);
     let clock: Vec<f64> = (0..CLOCK_SAMPLES).map(|_| clock_ns()).collect();
     let clock = median(&clock);
     let mut own = Vec::with_capacity(SAMPLES);
@@ -108,10 +118,10 @@ fn halves(mpi: &Mpi, size: usize, calls: Calls) -> Result<[Vec<f64>; 2], String>
             start = Instant::now();
         }
         match (mpi.rank, calls) {
-            (0, Calls::Blocking) => (0..BATCH).for_each(|_| mpi.send(&data, 1, TAG)),
+            (0, Calls::Blocking) => (0..batch).for_each(|_| mpi.send(&data, 1, TAG)),
             (0, Calls::Windowed) => mpi.send_window(&data, 1, Tags::same(TAG), &mut window),
             (1, Calls::Blocking) => {
-                (0..BATCH).for_each(|_| mpi.receive(&mut room[..size], 0, TAG));
+                (0..batch).for_each(|_| mpi.receive(&mut room[..size], 0, TAG));
             }
             (1, Calls::Windowed) => {
                 mpi.receive_window(&mut room, size, 0, Tags::same(TAG), &mut window);
@@ -119,7 +129,7 @@ fn halves(mpi: &Mpi, size: usize, calls: Calls) -> Result<[Vec<f64>; 2], String>
             _ => {}
         }
         let time = start.elapsed().as_nanos() as f64 - clock;
-        own.push(time.max(0.0) / BATCH as f64);
+        own.push(time.max(0.0));
     }
     if mpi.rank == 1 {
         let bytes: Vec<u8> = own.iter().flat_map(|value| value.to_le_bytes()).collect();
@@ -129,11 +139,11 @@ fn halves(mpi: &Mpi, size: usize, calls: Calls) -> Result<[Vec<f64>; 2], String>
     let mut bytes = vec![0_u8; SAMPLES * 8];
     if mpi.rank == 0 {
         mpi.receive(&mut bytes, 1, TAG);
-        let quiet = QUIET.as_nanos() as f64 / BATCH as f64;
+        let quiet = QUIET.as_nanos() as f64;
         let sent = median(&own);
         if sent >= quiet {
             return Err(format!(
-                "a send of {size} bytes takes {sent:.0} ns: expected less than {quiet:.0} ns, or a batch waits for its receiver"
+                "{batch} sends of {size} bytes take {sent:.0} ns: expected less than {quiet:.0} ns, or they wait for their receiver"
             ));
         }
     }
