@@ -10,6 +10,7 @@ mod abi;
 mod apps;
 mod bspmm;
 mod cargo;
+mod engine;
 mod examples;
 mod found;
 mod gpu;

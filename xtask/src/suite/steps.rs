@@ -4,8 +4,8 @@
 use super::found::Found;
 use super::scope::Scope;
 use super::{
-    abi, apps, bspmm, cargo, examples, gpu, memory, offers, others, profiling, programs, rates,
-    reports, sanitizers, tune, types, wrappers,
+    abi, apps, bspmm, cargo, engine, examples, gpu, memory, offers, others, profiling, programs,
+    rates, reports, sanitizers, tune, types, wrappers,
 };
 use crate::{checks, install, instructions, miri, shell, thread_sanitizer, tools, words};
 
@@ -66,10 +66,10 @@ pub(super) const STEPS: &[Step] = &[
         checks::deny().map(|count| Found::one(format!("{count} packages")))
     }),
     ("tests", cargo::tests),
-    ("sim", cargo::tests_on_sim),
-    ("endpoints", cargo::tests_on_endpoints),
-    ("nodes", cargo::tests_on_nodes),
-    ("written", cargo::tests_with_offers),
+    ("sim", engine::on_sim),
+    ("endpoints", engine::on_endpoints),
+    ("nodes", engine::on_nodes),
+    ("written", engine::with_offers),
     ("loom", cargo::models),
     ("ptx", gpu::assemble),
     ("miri", |_| match miri::missing() {
