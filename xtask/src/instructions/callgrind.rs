@@ -15,7 +15,7 @@ pub(super) struct Library {
     pub(super) name: String,
     launcher: Vec<String>,
     folder: PathBuf,
-    program: PathBuf,
+    pub(super) program: PathBuf,
 }
 
 /// A job: its number of ranks, what its program is told, and what is set for it.

@@ -12,6 +12,8 @@ use crate::shell;
 
 /// The Rust program.
 const EXAMPLE: &str = "count_calls";
+/// The one that measures rates where nothing carries the messages.
+const RATES: &str = "null_rate";
 const CALLS: &str = "512";
 const LEVEL: &str = "single";
 
@@ -30,7 +32,22 @@ const ROWS: [(&str, &str, &str); 7] = [
     ("put", "put", ""),
 ];
 
-/// Builds all profiles and prints the counts.
+/// Prints the rates of one core on the null fabric.
+fn print_rates(unchecked: bool) -> Result<(), String> {
+    let program = callgrind::inlined(RATES, unchecked)?.program;
+    let mut command = shell::command(&program);
+    let measured = shell::output(command.env("RANKPOINT_FABRIC", "null"))?;
+    if !measured.status.success() {
+        let errors = String::from_utf8_lossy(&measured.stderr);
+        return Err(format!("{RATES} ended with {}\n{errors}", measured.status));
+    }
+    let checks = if unchecked { ", no checks" } else { "" };
+    shell::say(&format!("\nNull fabric, one core, Rust inlined{checks}"));
+    shell::say(String::from_utf8_lossy(&measured.stdout).trim_end());
+    Ok(())
+}
+
+/// Builds all profiles and prints the counts, and the rates on the null fabric.
 pub(crate) fn print() -> Result<(), String> {
     let in_c = |profile| {
         let library = callgrind::rankpoint(profile, promises::SOURCE)?;
@@ -62,5 +79,6 @@ pub(crate) fn print() -> Result<(), String> {
             "{title:<44}{all:>12}{fast:>12}{inlined:>14}{trusting:>16}"
         ));
     }
-    Ok(())
+    print_rates(false)?;
+    print_rates(true)
 }
