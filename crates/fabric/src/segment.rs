@@ -211,7 +211,8 @@ pub type FetchCards = dyn Fn(u32) -> io::Result<()> + Send + Sync;
 
 /// A node segment mapped into this process.
 pub struct Segment {
-    memory: Reservation,
+    /// All of it.
+    pub memory: Reservation,
     job: Job,
     header: NonNull<JobHeader>,
     /// Where cards of other nodes come from, if not from the launcher ([`nodes`](crate::nodes)).
@@ -254,15 +255,6 @@ impl Segment {
             header: header.cast(),
             cards: std::sync::OnceLock::new(),
         })
-    }
-
-    /// Gives the memory back to the system, as [`Reservation::abandon`] does.
-    ///
-    /// # Safety
-    /// As for [`Reservation::abandon`].
-    pub unsafe fn abandon(&self) {
-        // SAFETY: the caller's promise.
-        unsafe { self.memory.abandon() };
     }
 
     /// The job, as the creator of the segment described it.

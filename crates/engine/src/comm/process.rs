@@ -221,20 +221,6 @@ impl Process {
         Self::attach(assigned, settings, level, Box::new(transport)).unwrap()
     }
 
-    /// Gives its memory back to the system at the end of a test's job, as a process's end does.
-    ///
-    /// # Safety
-    /// Nobody uses the process any more, and it is never dropped.
-    #[cfg(test)]
-    pub(crate) unsafe fn abandon(&'static self) {
-        for vci in self.vcis.iter() {
-            // SAFETY: the caller's promise.
-            unsafe { vci.enter().slab.abandon() };
-        }
-        // SAFETY: as above.
-        unsafe { self.node.segment().abandon() };
-    }
-
     /// This process's rank in MPI_COMM_WORLD.
     pub const fn rank(&self) -> u32 {
         self.rank

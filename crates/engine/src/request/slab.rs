@@ -354,7 +354,7 @@ pub(crate) struct RequestSlab {
     /// The entries point to boxes on the heap.
     _root: Root,
     /// The memory of all entries; those in use are accessible.
-    memory: Reservation,
+    pub(crate) memory: Reservation,
 }
 
 impl RequestSlab {
@@ -403,16 +403,6 @@ impl RequestSlab {
         let done = slab.take(Role::Send, kind::COMPLETE)?;
         slab.entry_mut(done).id = RequestId::SENT;
         Ok(slab)
-    }
-
-    /// Gives the memory back to the system, at the end of a test's job.
-    ///
-    /// # Safety
-    /// Nobody uses the slab any more, and it is never dropped.
-    #[cfg(test)]
-    pub(crate) unsafe fn abandon(&self) {
-        // SAFETY: the caller's promise.
-        unsafe { self.memory.abandon() };
     }
 
     /// Takes a free entry; its generation is kept, `extra` is empty, `error` and the record's `next` are 0, all other fields

@@ -79,8 +79,12 @@ pub(crate) fn on_ranks_at_level<R: Send>(
         nodes.has_ended.store(1, Ordering::Relaxed);
         let results = outcomes.into_iter().map(Result::unwrap);
         let end = |(result, process): (R, &'static Process)| {
-            // SAFETY: the threads of the job have ended, and processes are never dropped.
-            unsafe { process.abandon() };
+            for vci in process.vcis().iter() {
+                // SAFETY: the threads of the job have ended, and processes are never dropped.
+                unsafe { vci.enter().slab.memory.abandon() };
+            }
+            // SAFETY: as above.
+            unsafe { process.node().segment().memory.abandon() };
             result
         };
         results.map(end).collect()
