@@ -52,8 +52,8 @@ fn offer_receive(state: &mut VciState, index: RequestIndex, key: Key) {
             .is_some_and(|extra| extra.types.is_some())
     };
     if key.is_wild()
-        || !wants_offer(state, entry, key.peer)
         || is_in_order(key.word)
+        || !wants_offer(state, entry, key.peer)
         || entry.base.is_null()
         || !is_contiguous(entry)
         || is_typed(entry)
