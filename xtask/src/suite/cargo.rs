@@ -88,10 +88,8 @@ pub(super) fn counted(
     variables: &[(&str, &str)],
     log: &str,
 ) -> Result<Found, String> {
-    let mut command = shell::command("timeout");
-    command
-        .args(["-k", "10", LIMIT_S, env!("CARGO")])
-        .args(arguments);
+    let mut command = shell::roomy(LIMIT_S, env!("CARGO"));
+    command.args(arguments);
     command.envs(variables.iter().copied());
     judged(&mut command, log, LIMIT_S)
 }

@@ -64,9 +64,19 @@ pub(super) fn on_nodes(scope: Scope) -> Result<Found, String> {
             "libfabric is not installed (libfabric1)".to_owned(),
         ));
     }
-    let tests = scope.some(NODE_TESTS, QUICK_NODE_TESTS);
     let what = "tests of the engine on two nodes";
-    each_value(tests, "RANKPOINT_TEST_NODES", &["2"], scope, what)
+    let variable = "RANKPOINT_TEST_NODES";
+    let tests = scope.some(NODE_TESTS, QUICK_NODE_TESTS);
+    match scope {
+        Scope::Quick => each_value(tests, variable, &["2"], scope, what),
+        // Each in a process of its own.
+        Scope::Thorough => {
+            let runs = tests
+                .iter()
+                .map(|test| each_value(&[test], variable, &["2"], scope, what));
+            Found::sum(runs, what)
+        }
+    }
 }
 
 /// Tests that pass with offered receives, too; the quick ones first.
@@ -113,36 +123,15 @@ fn each_value(
 ) -> Result<Found, String> {
     let executable = executable()?;
     let log = format!("{}.log", variable.to_lowercase());
-    let (mut sums, mut told) = ([0; 3], Vec::new());
-    for value in values {
-        let mut command = shell::command("timeout");
-        command.args(["-k", "10", LIMIT_S]).arg(&executable);
+    let runs = values.iter().map(|value| {
+        let mut command = shell::roomy(LIMIT_S, &executable);
         command
             .args(arguments)
             .current_dir(shell::root().join(FOLDER));
         command.envs([(scope::VARIABLE, scope.name()), (variable, *value)]);
-        if let Found::Tests {
-            passed,
-            failed,
-            skipped,
-            wrong,
-            ..
-        } = judged(&mut command, &log, LIMIT_S)?
-        {
-            for (sum, count) in sums.iter_mut().zip([passed, failed, skipped]) {
-                *sum += count;
-            }
-            told.extend(wrong.into_iter().map(|text| format!("{value}: {text}")));
-        }
-    }
-    let [passed, failed, skipped] = sums;
-    Ok(Found::Tests {
-        passed,
-        failed,
-        skipped,
-        what: what.to_owned(),
-        wrong: told,
-    })
+        judged(&mut command, &log, LIMIT_S)
+    });
+    Found::sum(runs, what)
 }
 
 /// The executable with the tests of the engine's library.

@@ -33,6 +33,37 @@ impl Found {
         }
     }
 
+    /// All of several runs.
+    pub(super) fn sum(
+        runs: impl IntoIterator<Item = Result<Self, String>>,
+        what: &str,
+    ) -> Result<Self, String> {
+        let (mut sums, mut told) = ([0; 3], Vec::new());
+        for run in runs {
+            if let Self::Tests {
+                passed,
+                failed,
+                skipped,
+                wrong,
+                ..
+            } = run?
+            {
+                for (sum, count) in sums.iter_mut().zip([passed, failed, skipped]) {
+                    *sum += count;
+                }
+                told.extend(wrong);
+            }
+        }
+        let [passed, failed, skipped] = sums;
+        Ok(Self::Tests {
+            passed,
+            failed,
+            skipped,
+            what: what.to_owned(),
+            wrong: told,
+        })
+    }
+
     /// Passes and failures; nothing at all is a failure too.
     pub(super) fn runs(passed: usize, wrong: Vec<String>, what: &str) -> Result<Self, String> {
         if passed == 0 && wrong.is_empty() {

@@ -50,6 +50,7 @@ pub(crate) fn on_ranks_at_level<R: Send>(
         SimNet::with_vcis(size, MOST_VCIS as u8, simulated, PAYLOAD_RULES).unwrap()
     });
     std::thread::scope(|scope| {
+        let end = EndOnDrop(&nodes);
         scope.spawn(|| nodes.exchange_cards());
         let ranks: Vec<_> = (0..size)
             .map(|rank| {
@@ -76,7 +77,7 @@ pub(crate) fn on_ranks_at_level<R: Send>(
             })
             .collect();
         let outcomes: Vec<_> = ranks.into_iter().map(|rank| rank.join()).collect();
-        nodes.has_ended.store(1, Ordering::Relaxed);
+        drop(end);
         let results = outcomes.into_iter().map(Result::unwrap);
         let end = |(result, process): (R, &'static Process)| {
             for vci in process.vcis().iter() {
@@ -89,6 +90,18 @@ pub(crate) fn on_ranks_at_level<R: Send>(
         };
         results.map(end).collect()
     })
+}
+
+/// Ends the exchange of cards, also where ranks could not be started, for which the others would wait.
+struct EndOnDrop<'n>(&'n Nodes);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.has_ended.store(1, Ordering::Relaxed);
+        if std::thread::panicking() {
+            self.0.announce_death(0);
+        }
+    }
 }
 
 /// The nodes of a job, each with its segment.
