@@ -81,8 +81,11 @@ pub(crate) fn on_ranks_at_level<R: Send>(
         let results = outcomes.into_iter().map(Result::unwrap);
         let end = |(result, process): (R, &'static Process)| {
             for vci in process.vcis().iter() {
+                let state = vci.enter();
                 // SAFETY: the threads of the job have ended, and processes are never dropped.
-                unsafe { vci.enter().slab.memory.abandon() };
+                unsafe { state.transport.close() };
+                // SAFETY: as above.
+                unsafe { state.slab.memory.abandon() };
             }
             // SAFETY: as above.
             unsafe { process.node().segment().memory.abandon() };

@@ -52,6 +52,15 @@ impl Network {
         Ok(network)
     }
 
+    /// Closes the endpoint.
+    ///
+    /// # Safety
+    /// Nobody uses the network any more.
+    pub(crate) unsafe fn close(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.lock().endpoint.close() };
+    }
+
     pub(super) fn lock(&self) -> MutexGuard<'_, Net> {
         self.net.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -13,7 +13,8 @@ use std::ptr::{self, NonNull};
 use super::Library;
 use super::abi::{
     Av, AvOps, CmOps, Cq, CqEntry, CqError, CqOps, Domain, Ep, FI_EAGAIN, FI_EAVAIL,
-    FI_MR_ENDPOINT, FI_MR_LOCAL, FI_MULTI_RECV, FI_RECV, IoVec, Msg, MsgOps, Roomy, function,
+    FI_MR_ENDPOINT, FI_MR_LOCAL, FI_MULTI_RECV, FI_RECV, Fid, FidOps, IoVec, Msg, MsgOps, Roomy,
+    function,
 };
 use super::choose::Chosen;
 use super::open::{BUFFERS, Opened, SINGLE_BUFFERS, missing};
@@ -96,6 +97,8 @@ pub struct Endpoint {
     takes_many: bool,
     buffers: Vec<Buffer>,
     contexts: Box<[Context]>,
+    /// What [`Endpoint::close`] closes.
+    objects: Vec<NonNull<Fid>>,
     found: [CqEntry; BATCH],
 }
 
@@ -165,12 +168,32 @@ impl Endpoint {
                 registers: (*info.domain_attr).mr_mode & FI_MR_LOCAL != 0,
                 binds_regions: (*info.domain_attr).mr_mode & FI_MR_ENDPOINT != 0,
                 takes_many: opened.takes_many,
+                objects: opened.all,
                 buffers: Vec::new(),
                 contexts: (0..sends).map(Context::new).collect(),
                 found: [NO_ENTRY; BATCH],
             };
             endpoint.post_buffers(message_bytes)?;
             Ok(endpoint)
+        }
+    }
+
+    /// Closes the library's objects, and gives the memory of the buffers back. A process that ends leaves that to the system.
+    ///
+    /// # Safety
+    /// The endpoint is not used any more.
+    pub unsafe fn close(&mut self) {
+        for object in self.objects.drain(..) {
+            // SAFETY: open objects, each closed before those that it uses; one whose registrations are open stays open.
+            unsafe {
+                if let Some(close) = function!((*object.as_ptr()).ops, FidOps, close) {
+                    close(object.as_ptr());
+                }
+            }
+        }
+        for buffer in self.buffers.drain(..) {
+            // SAFETY: mapped by `post_buffers`; the library's objects that wrote there are closed.
+            unsafe { memory::unmap(buffer.start, buffer.bytes) };
         }
     }
 

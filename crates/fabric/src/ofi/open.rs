@@ -31,6 +31,8 @@ pub(super) struct Opened {
     pub(super) av: NonNull<Av>,
     pub(super) ep: NonNull<Ep>,
     pub(super) takes_many: bool,
+    /// All objects, each before those that it uses.
+    pub(super) all: Vec<NonNull<Fid>>,
 }
 
 impl Opened {
@@ -83,7 +85,15 @@ impl Opened {
             let open = function!(ops, DomainOps, endpoint).ok_or_else(|| missing("fi_endpoint"))?;
             let mut ep = ptr::null_mut();
             check("fi_endpoint", open(domain, info, &raw mut ep, none))?;
+            let fids: [*mut Fid; 5] = [
+                ep.cast(),
+                cq.cast(),
+                av.cast(),
+                domain.cast(),
+                fabric.cast(),
+            ];
             Ok(Self {
+                all: fids.into_iter().filter_map(NonNull::new).collect(),
                 domain: NonNull::new(domain).ok_or_else(|| missing("domain"))?,
                 cq: NonNull::new(cq).ok_or_else(|| missing("completion queue"))?,
                 av: NonNull::new(av).ok_or_else(|| missing("address vector"))?,

@@ -38,6 +38,17 @@ impl Transport {
         Self::Sim { port, accepted: 0 }
     }
 
+    /// Closes the network to other nodes, if there is one: for tests that make many jobs in one process.
+    ///
+    /// # Safety
+    /// Nobody uses the transport, or another one of the process, any more.
+    pub unsafe fn close(&self) {
+        if let Self::Nodes(nodes) = self {
+            // SAFETY: the caller's promise.
+            unsafe { nodes.network().close() };
+        }
+    }
+
     /// The capabilities of this transport; among those that share memory, of its links to ranks of this node.
     pub fn capabilities(&self) -> Capabilities {
         match self {

@@ -57,6 +57,11 @@ impl Nodes {
         }
     }
 
+    /// The network behind it.
+    pub(super) fn network(&self) -> &Network {
+        &self.network
+    }
+
     pub(super) fn can_put(&self) -> bool {
         self.network.can_put()
     }
