@@ -37,6 +37,7 @@ impl UnexpectedQueue {
     }
 
     /// Whether a fast stage may post a receive of so many bytes.
+    // account: match-bits
     #[inline(always)]
     pub(crate) const fn lets_post(&self, bytes: u64) -> bool {
         bytes < self.slow_from
