@@ -506,12 +506,11 @@ fn auto_offers_receives_of_a_program_that_computes_meanwhile() {
     if !shares_memory() {
         return;
     }
-    for cma in [1, 2] {
-        let offers = offers_of_auto(cma);
-        assert_eq!(offers[0], 0, "nothing is known yet");
-        assert!(offers[60..].iter().sum::<u64>() >= 15, "{offers:?}");
-    }
-    assert_eq!(offers_of_auto(0), [0; 80]);
+    let offers = offers_of_auto(1);
+    assert_eq!(offers[0], 0, "nothing is known yet");
+    assert!(offers[60..].iter().sum::<u64>() >= 15, "{offers:?}");
+    // Copy modes are not measured.
+    assert_eq!([0, 2].map(offers_of_auto), [vec![0; 80], vec![0; 80]]);
 }
 
 #[test]

@@ -17,11 +17,12 @@ pub(super) fn rendezvous_of(state: &VciState, entry: &RequestEntry) -> Rendezvou
     hint.unwrap_or(state.node.rendezvous)
 }
 
-/// Whether receives are offered to a peer where that pays, of communicators that leave the protocol to the library.
+/// Whether receives are offered to a peer where that pays, of communicators that leave the protocol to the library: where copy modes are
+/// measured, because their prices decide.
 pub(super) fn weighs_offers(state: &VciState, peer: LinkIndex) -> bool {
     let node = &state.node;
     node.offers
-        && node.cma != CmaPolicy::Never
+        && node.cma == CmaPolicy::Measured
         && !node.refuses_writes
         && !state.copy_modes.is_refused()
         && peer != node.own_link()
@@ -57,10 +58,9 @@ pub(in super::super) fn note_announced(
     if !is_noted || bytes < state.node.offer_min_bytes || !weighs_offers(state, peer) {
         return;
     }
-    let prices = state.copy_modes.prices(bytes);
-    if prices.is_none() && state.node.cma == CmaPolicy::Measured {
+    let Some(prices) = state.copy_modes.prices(bytes) else {
         return;
-    }
+    };
     let now = clock::ticks();
     let since_post = now.saturating_sub(entry.inline[POSTED_AT]);
     let lain = Moment::of_aux(aux).until(now).min(since_post);

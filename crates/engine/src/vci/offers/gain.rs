@@ -35,15 +35,9 @@ impl OfferGain {
     }
 
     /// Notes an announced message that lay for so many ticks while its receive was posted.
-    pub(crate) fn note_announced(&mut self, lain: u64, prices: Option<Prices>) {
-        self.note(match prices {
-            Some(prices) => {
-                let hidden = (lain as f32).min(prices.write);
-                (hidden - prices.excess()) / prices.best
-            }
-            None if lain > AT_ONCE => 1.0,
-            None => SMALL_LOSS,
-        });
+    pub(crate) fn note_announced(&mut self, lain: u64, prices: Prices) {
+        let hidden = (lain as f32).min(prices.write);
+        self.note((hidden - prices.excess()) / prices.best);
     }
 
     /// Notes a message that was written into an offered receive so many ticks ago.
@@ -110,7 +104,7 @@ mod tests {
     #[test]
     fn who_computes_long_enough_gets_offers_and_keeps_them_while_it_does() {
         let mut gain = OfferGain::default();
-        let prices = Some(PRICES);
+        let prices = PRICES;
         assert!(!after(100, &mut gain, |gain| gain.note_announced(0, prices)));
         let short = |gain: &mut OfferGain| gain.note_announced(120_000, prices);
         assert!(!after(100, &mut gain, short));
@@ -121,20 +115,13 @@ mod tests {
     }
 
     #[test]
-    fn without_prices_what_was_late_counts() {
-        let mut gain = OfferGain::default();
-        assert!(after(10, &mut gain, |gain| gain.note_announced(50_000, None)));
-        assert!(!after(20, &mut gain, |gain| gain.note_landed(100)));
-    }
-
-    #[test]
     fn an_offer_that_costs_nothing_more_is_not_made_for_nothing() {
         let mut gain = OfferGain::default();
         let even = Prices {
             best: 100_000.0,
             write: 100_000.0,
         };
-        let prompt = |gain: &mut OfferGain| gain.note_announced(1000, Some(even));
+        let prompt = |gain: &mut OfferGain| gain.note_announced(1000, even);
         assert!(!after(100, &mut gain, prompt));
     }
 
