@@ -34,13 +34,11 @@ pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
-/// A command in the workspace's root that may take so many seconds and open as many files as the system lets it: tests make many jobs in
-/// one process, and objects of libfabric stay open until it ends.
-pub(crate) fn roomy(limit_s: &str, program: impl AsRef<std::ffi::OsStr>) -> Command {
-    let mut shell = command("sh");
-    let script = r#"ulimit -S -n "$(ulimit -H -n)"; exec timeout -k 10 "$@""#;
-    shell.args(["-c", script, "sh", limit_s]).arg(program);
-    shell
+/// A command in the workspace's root that may take so many seconds.
+pub(crate) fn limited(limit_s: &str, program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut timeout = command("timeout");
+    timeout.args(["-k", "10", limit_s]).arg(program);
+    timeout
 }
 
 /// Runs a command to its end; an error names the command and its status.

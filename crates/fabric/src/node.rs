@@ -27,6 +27,15 @@ impl NodeHandle {
         Ok(Self(Arc::new(Segment::attach(fd)?)))
     }
 
+    /// Gives the node's memory back to the system, as [`Reservation::abandon`](sys::reservation::Reservation::abandon) does.
+    ///
+    /// # Safety
+    /// Nobody uses the handle or a clone any more, and none is dropped.
+    pub unsafe fn abandon(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.memory.abandon() };
+    }
+
     /// The memory behind the node, for transports and for the exchange of cards.
     pub const fn segment(&self) -> &Arc<Segment> {
         &self.0

@@ -211,8 +211,7 @@ pub type FetchCards = dyn Fn(u32) -> io::Result<()> + Send + Sync;
 
 /// A node segment mapped into this process.
 pub struct Segment {
-    /// All of it.
-    pub memory: Reservation,
+    pub(crate) memory: Reservation,
     job: Job,
     header: NonNull<JobHeader>,
     /// Where cards of other nodes come from, if not from the launcher ([`nodes`](crate::nodes)).

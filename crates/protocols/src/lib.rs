@@ -23,6 +23,7 @@
 //!    compare-exchange each on the same word, so exactly one of them wins.
 
 pub mod cost;
+mod eager;
 pub mod emulator;
 mod flaw;
 mod names;
@@ -30,6 +31,7 @@ mod receiver;
 mod sender;
 mod variant;
 
+pub use eager::eager_chunk_bytes;
 pub use flaw::Flaw;
 pub use names::{Key, ReceiveId, SendId, Source};
 pub use receiver::{PostedReceive, ReceiveAction, ReceiveEvent, ReceiveSide};

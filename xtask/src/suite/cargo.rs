@@ -88,7 +88,7 @@ pub(super) fn counted(
     variables: &[(&str, &str)],
     log: &str,
 ) -> Result<Found, String> {
-    let mut command = shell::roomy(LIMIT_S, env!("CARGO"));
+    let mut command = shell::limited(LIMIT_S, env!("CARGO"));
     command.args(arguments);
     command.envs(variables.iter().copied());
     judged(&mut command, log, LIMIT_S)

@@ -64,19 +64,9 @@ pub(super) fn on_nodes(scope: Scope) -> Result<Found, String> {
             "libfabric is not installed (libfabric1)".to_owned(),
         ));
     }
-    let what = "tests of the engine on two nodes";
-    let variable = "RANKPOINT_TEST_NODES";
     let tests = scope.some(NODE_TESTS, QUICK_NODE_TESTS);
-    match scope {
-        Scope::Quick => each_value(tests, variable, &["2"], scope, what),
-        // Each in a process of its own.
-        Scope::Thorough => {
-            let runs = tests
-                .iter()
-                .map(|test| each_value(&[test], variable, &["2"], scope, what));
-            Found::sum(runs, what)
-        }
-    }
+    let what = "tests of the engine on two nodes";
+    each_value(tests, "RANKPOINT_TEST_NODES", &["2"], scope, what)
 }
 
 /// Tests that pass with offered receives, too; the quick ones first.
@@ -124,12 +114,15 @@ fn each_value(
     let executable = executable()?;
     let log = format!("{}.log", variable.to_lowercase());
     let runs = values.iter().map(|value| {
-        let mut command = shell::roomy(LIMIT_S, &executable);
+        let mut command = shell::limited(LIMIT_S, &executable);
         command
             .args(arguments)
             .current_dir(shell::root().join(FOLDER));
         command.envs([(scope::VARIABLE, scope.name()), (variable, *value)]);
-        judged(&mut command, &log, LIMIT_S)
+        (
+            format!("{variable}={value}"),
+            judged(&mut command, &log, LIMIT_S),
+        )
     });
     Found::sum(runs, what)
 }

@@ -33,25 +33,25 @@ impl Found {
         }
     }
 
-    /// All of several runs.
+    /// All of several runs, whose names stand before what failed in them.
     pub(super) fn sum(
-        runs: impl IntoIterator<Item = Result<Self, String>>,
+        runs: impl IntoIterator<Item = (String, Result<Self, String>)>,
         what: &str,
     ) -> Result<Self, String> {
         let (mut sums, mut told) = ([0; 3], Vec::new());
-        for run in runs {
+        for (name, run) in runs {
             if let Self::Tests {
                 passed,
                 failed,
                 skipped,
                 wrong,
                 ..
-            } = run?
+            } = run.map_err(|error| format!("{name}: {error}"))?
             {
                 for (sum, count) in sums.iter_mut().zip([passed, failed, skipped]) {
                     *sum += count;
                 }
-                told.extend(wrong);
+                told.extend(wrong.into_iter().map(|text| format!("{name}: {text}")));
             }
         }
         let [passed, failed, skipped] = sums;

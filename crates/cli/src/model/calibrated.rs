@@ -227,7 +227,11 @@ fn curve_text(name: &str, curve: &[(usize, f64)], is_ours: bool) -> String {
     let chunks: Vec<(usize, f64)> = curve
         .iter()
         .map(|&(bytes, _)| {
-            let chunk = if is_ours { chunk_bytes(bytes) } else { bytes };
+            let chunk = if is_ours {
+                protocols::eager_chunk_bytes(bytes).min(bytes)
+            } else {
+                bytes
+            };
             (bytes, time_at(curve, chunk))
         })
         .collect();
@@ -254,15 +258,6 @@ fn curve_text(name: &str, curve: &[(usize, f64)], is_ours: bool) -> String {
         )
     };
     rows.map(line).concat()
-}
-
-/// Longest message that Rankpoint sends in one chunk, and the chunks of a longer one (`protocol/eager.rs` of the engine).
-const ONE_CHUNK: usize = 8 << 10;
-const CHUNKS: usize = 4;
-
-/// Bytes of a chunk of an eager message.
-fn chunk_bytes(bytes: usize) -> usize {
-    bytes.div_ceil(CHUNKS).max(ONE_CHUNK).min(bytes)
 }
 
 /// The time of a measured size.

@@ -27,6 +27,7 @@ pub(crate) fn put_control(
     kind: u8,
     words: [u64; 2],
 ) -> bool {
+    // A cell that has waited behind a full ring says when it leaves.
     let aux = match kind {
         cell::LANDED => moment_aux(state, peer),
         _ => 0,

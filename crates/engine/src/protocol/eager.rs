@@ -27,18 +27,12 @@ use crate::vci::{VciState, copy_mode};
 
 /// Most bytes that an eager message may claim to have: no sender's eager limit is larger.
 const MAX_BYTES: u64 = 1 << 20;
-/// Longest message that travels in one chunk; and how many chunks a longer one has, of which each is at least as long as
-/// this: the receiver copies one while the sender writes the next.
-const ONE_CHUNK: usize = 8 << 10;
-const CHUNKS: usize = 4;
-
 /// Length of the chunks of a message to a peer. Between nodes it is one: each chunk is a message of the network.
 fn chunk_bytes(link: &Link, bytes: usize) -> usize {
     if link.is_remote() {
         return link.longest_eager();
     }
-    let even = bytes.div_ceil(CHUNKS).next_multiple_of(64);
-    if even < ONE_CHUNK { ONE_CHUNK } else { even }
+    protocols::eager_chunk_bytes(bytes)
 }
 
 /// Where the packed bytes of an eager message come from.

@@ -88,7 +88,7 @@ pub(crate) fn on_ranks_at_level<R: Send>(
                 unsafe { state.slab.memory.abandon() };
             }
             // SAFETY: as above.
-            unsafe { process.node().segment().memory.abandon() };
+            unsafe { process.node().abandon() };
             result
         };
         results.map(end).collect()

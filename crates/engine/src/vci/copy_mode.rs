@@ -56,7 +56,7 @@ type Cost = [f32; 2];
 /// More than anything costs.
 const UNKNOWN: Cost = [f32::MAX; 2];
 
-/// What a message of some length takes, in ticks.
+/// Times of a message of some length, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Prices {
     /// By the cheaper copy mode.
@@ -66,7 +66,7 @@ pub(crate) struct Prices {
 }
 
 impl Prices {
-    /// What a write takes longer.
+    /// By how much a write takes longer.
     pub(crate) fn excess(self) -> f32 {
         self.write - self.best
     }
@@ -234,7 +234,7 @@ impl CopyModes {
         }
     }
 
-    /// What a message of `bytes` bytes takes; `None` until both modes are measured.
+    /// Times of a message of `bytes` bytes; `None` until both modes are measured.
     pub(crate) fn prices(&self, bytes: u64) -> Option<Prices> {
         let [pipeline, cma] = self.classes[Self::class(bytes)?].prices();
         let is_known = !self.refused && pipeline.max(cma) < f32::MAX;

@@ -33,6 +33,11 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
+    /// The auxiliary bits of the cell that is being handled.
+    pub(crate) fn aux(&self) -> u16 {
+        self.ring.peek().map_or(0, |arrival| arrival.aux())
+    }
+
     /// The receiving end of a new connection from `peer`.
     pub(crate) const fn new(peer: LinkIndex, ring: RingReceiver) -> Self {
         Self {

@@ -97,7 +97,7 @@ pub struct Endpoint {
     takes_many: bool,
     buffers: Vec<Buffer>,
     contexts: Box<[Context]>,
-    /// What [`Endpoint::close`] closes.
+    /// The open objects of libfabric, each before those that it uses.
     objects: Vec<NonNull<Fid>>,
     found: [CqEntry; BATCH],
 }

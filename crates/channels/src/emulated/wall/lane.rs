@@ -21,7 +21,8 @@ impl Line {
 
 /// A uUAR: two buffers that are written alternately.
 ///
-/// What different threads write is aligned to two cache lines here and elsewhere, because processors fetch lines in pairs.
+/// A processor fetches cache lines in pairs, so this type and the others of this module that threads write are aligned to two lines: threads
+/// with objects of their own share no pair.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct Lane {

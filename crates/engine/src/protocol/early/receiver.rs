@@ -18,7 +18,7 @@ pub(in super::super) fn arrived_rts_data(state: &mut VciState, ring: usize) -> b
     };
     let [total, sender, location, bytes, address, proof] =
         std::array::from_fn(|index| incoming.ring.word(index));
-    let aux = incoming.ring.peek().map_or(0, |arrival| arrival.aux());
+    let aux = incoming.aux();
     let description = [total, sender, address, 0, proof, 0];
     let receive = state.posted.take(&mut state.slab, key);
     note_arrival(state, ring, total, receive.is_some());

@@ -135,7 +135,7 @@ fn can_offer(state: &VciState, peer: LinkIndex) -> bool {
 pub(in super::super) fn arrived_offer(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
     let (peer, word) = (incoming.peer, incoming.ring.match_word());
-    let number = incoming.ring.peek().map_or(0, |arrival| arrival.aux());
+    let number = incoming.aux();
     let [receive, capacity, place, proof, table, consumed] =
         std::array::from_fn(|index| incoming.ring.word(index));
     let segment = &state.node.handle;

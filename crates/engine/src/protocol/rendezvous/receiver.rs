@@ -26,7 +26,7 @@ pub(in super::super) fn arrived_rts(state: &mut VciState, ring: usize) -> bool {
     };
     let description = std::array::from_fn(|index| incoming.ring.word(index));
     let message = [description[0], description[1]];
-    let aux = incoming.ring.peek().map_or(0, |arrival| arrival.aux());
+    let aux = incoming.aux();
     let posted = state
         .posted
         .take_for_announced(&mut state.slab, key, message);
@@ -128,8 +128,7 @@ fn await_writing(state: &mut VciState, receive: RequestIndex, key: Key, bytes: u
 /// Handles a LANDED cell: the sender has written a message into a receive that was offered.
 pub(in super::super) fn arrived_landed(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
-    let aux = incoming.ring.peek().map_or(0, |arrival| arrival.aux());
-    let peer = incoming.peer;
+    let (peer, aux) = (incoming.peer, incoming.aux());
     if let Some(receive) = land(state, ring, true) {
         note_landed(state, peer, aux);
         state.count(Counter::Landed);

@@ -14,11 +14,11 @@ const WEIGHT: f32 = 0.125;
 /// Means above which offers begin, and below which they end, in parts of the time that a message takes without offers.
 const BEGIN: f32 = 0.25;
 const END: f32 = 0.0;
-/// What a single message may count.
+/// Largest gain and largest loss of a single message.
 const MOST: f32 = 2.0;
 /// Ticks within which a message counts as handled at once.
 const AT_ONCE: u64 = 8192;
-/// What a message counts for which the receiver waited.
+/// Gain of a message for which the receiver waited: a loss, and a small one, because it may have waited for a part of the time only.
 const SMALL_LOSS: f32 = -0.25;
 
 /// The gain of offers, on average.

@@ -2,8 +2,8 @@
 //! Offers of the memory of posted receives to their senders: what a receiver has granted, and what a sender knows.
 //!
 //! An offer is a revocable landing place and never a match: only the receiver matches. [`granted`] is the receiver's side, part of
-//! the posted queue; [`known`] the sender's. Both are empty, and cost nothing, until a receive is offered. [`gain`] says whether that pays. Crate `protocols` has
-//! the rules that decide what is offered and claimed; [`crate::protocol`] moves cells and bytes.
+//! the posted queue; [`known`] the sender's. Both are empty, and cost nothing, until a receive is offered. [`gain`] says whether
+//! offers pay. Crate `protocols` has the rules that decide what is offered and claimed; [`crate::protocol`] moves cells and bytes.
 
 mod gain;
 mod granted;
