@@ -54,7 +54,7 @@
 //!
 //! Here is [`universe`]'s start, how many [`threads`] may use it, [`communicator`] with its point-to-point calls in [`p2p`] and [`message`], its
 //! nonblocking ones in [`scope`] and [`owned`], its persistent ones in [`persistent`], [`planned`] and [`partitioned`], its collectives in [`collective`], [`varying`], [`blocks`] and (nonblocking) [`pending`], [`pending_varying`] and [`duplicate`], its relatives in
-//! [`group`], [`cart`], [`graph`] and [`inter`], memory that other ranks use in [`window`] and [`shared`], what it carries in [`attribute`] and [`errors`]; [`data`] says what may travel,
+//! [`group`], [`cart`], [`graph`] and [`inter`], memory that other ranks use in [`window`], [`window_promise`] and [`shared`], what it carries in [`attribute`] and [`errors`]; [`data`] says what may travel,
 //! [`buffer`] from and into what, with views in [`section`] and [`parts`].
 
 #![deny(unsafe_code)]
@@ -99,6 +99,7 @@ pub mod threads;
 pub mod universe;
 pub mod varying;
 pub mod window;
+pub mod window_promise;
 
 #[cfg(feature = "testkit")]
 #[doc(hidden)]
@@ -141,6 +142,7 @@ pub use shared::{SharedAtomic, SharedAtomics, SharedSlices};
 pub use threads::{AnyThread, OneThread, OwnThread, Threads};
 pub use universe::Universe;
 pub use window::{Epoch, Local, Lock, LockAllGuard, LockGuard, Window};
+pub use window_promise::PromisingWindow;
 
 /// The examples of the page on the Rust API are tests.
 #[cfg(doctest)]

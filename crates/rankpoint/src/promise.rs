@@ -23,7 +23,7 @@ use crate::envelope::rank_code;
 use crate::threads::{OneThread, Threads};
 use crate::{Buffer, Communicator, Request, Scope};
 
-mod sealed {
+pub(crate) mod sealed {
     pub trait State {
         const IS_PROMISED: bool;
     }
@@ -60,7 +60,7 @@ states! {
 }
 
 /// Three states as the engine's constants.
-struct Kind<R, M, C>(PhantomData<(R, M, C)>);
+pub(crate) struct Kind<R, M, C>(PhantomData<(R, M, C)>);
 
 impl<R: State, M: State, C: State> Promises for Kind<R, M, C> {
     const GLOBAL: bool = R::IS_PROMISED;
@@ -113,6 +113,50 @@ impl<'scope, 'env, T: Threads> Scope<'scope, 'env, T> {
     /// # let world = universe.world();
     /// world.scope(|scope| {
     ///     scope.promise().in_order().isend(&1, 0, 7)?;
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankpoint::Error>(())
+    /// ```
+    ///
+    /// Nor has its receive, or one for a source:
+    ///
+    /// ```compile_fail,E0061
+    /// # let universe = rankpoint::Universe::init()?;
+    /// # let world = universe.world();
+    /// let mut token = 0;
+    /// world.scope(|scope| {
+    ///     scope.promise().in_order().irecv(&mut token, 0)?;
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankpoint::Error>(())
+    /// ```
+    ///
+    /// An operation in bulk has no request to wait for:
+    ///
+    /// ```compile_fail,E0599
+    /// # let universe = rankpoint::Universe::init()?;
+    /// # let world = universe.world();
+    /// world.scope(|scope| {
+    ///     scope.promise().in_bulk().isend(&1, 0, 7)?.wait()?;
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankpoint::Error>(())
+    /// ```
+    ///
+    /// Operations with requests are not waited for in bulk, and no promise is made twice:
+    ///
+    /// ```compile_fail,E0599
+    /// # let universe = rankpoint::Universe::init()?;
+    /// # let world = universe.world();
+    /// world.scope(|scope| scope.promise().in_order().wait_all())?;
+    /// # Ok::<(), rankpoint::Error>(())
+    /// ```
+    ///
+    /// ```compile_fail,E0599
+    /// # let universe = rankpoint::Universe::init()?;
+    /// # let world = universe.world();
+    /// world.scope(|scope| {
+    ///     scope.promise().in_order().in_order();
     ///     Ok(())
     /// })?;
     /// # Ok::<(), rankpoint::Error>(())

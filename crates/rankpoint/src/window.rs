@@ -12,9 +12,10 @@ use std::sync::Arc;
 
 use engine::completion;
 use engine::datatype::{Memory, Predefined, predefined};
+use engine::p2p::{NoPromise, Promises};
 use engine::request::RequestId;
 use engine::rma::{
-    self, Elements, LockKind, Remote, Window as EngineWindow, WindowHints, fence, passive,
+    self, Elements, LockKind, Remote, Spot, Window as EngineWindow, WindowHints, fence, passive,
 };
 use engine::{Error, ErrorClass, Result};
 
@@ -170,9 +171,36 @@ impl<E: Plain, T: Threads> Window<'_, E, T> {
         completion::wait(self.window.comm().vci(), &mut request, "Window::complete").map(drop)
     }
 
-    fn put(&self, call: &'static str, data: &[E], rank: usize, index: usize) -> Result<()> {
+    /// Writes elements to a target: on the fast path, which is inlined, or by [`Self::put_rest`].
+    // TIER: short
+    #[inline(always)]
+    pub(crate) fn put<P: Promises>(
+        &self,
+        call: &'static str,
+        data: &[E],
+        rank: usize,
+        spot: Spot,
+    ) -> Result<()> {
+        let (base, bytes, rank) = (data.as_ptr().cast(), size_of_val(data), rank_code(rank));
+        // SAFETY: the data are borrowed.
+        if unsafe { rma::put_now::<P>(&self.window, base, bytes, rank, spot) } {
+            return Ok(());
+        }
+        self.put_rest::<P>(call, data, rank, spot)
+    }
+
+    /// What the fast path leaves.
+    #[inline(never)]
+    fn put_rest<P: Promises>(
+        &self,
+        call: &'static str,
+        data: &[E],
+        rank: i32,
+        spot: Spot,
+    ) -> Result<()> {
         let origin = Memory::contiguous(data.as_ptr().cast_mut().cast(), size_of_val(data));
-        let outcome = bytes_of::<E>(data.len(), rank, index).and_then(|remote| {
+        let remote = self.remote::<P>(predefined::BYTE, size_of_val(data), rank, spot);
+        let outcome = remote.and_then(|remote| {
             // SAFETY: the data are borrowed until the operation is complete here.
             let request = unsafe { rma::rput(&self.window, &origin, &remote) }?;
             self.complete(request)
@@ -180,46 +208,86 @@ impl<E: Plain, T: Threads> Window<'_, E, T> {
         self.run(call, outcome)
     }
 
-    fn get(&self, call: &'static str, into: &mut [E], rank: usize, index: usize) -> Result<()> {
+    /// Reads elements of a target, as [`Self::put`] writes them.
+    // TIER: short
+    #[inline(always)]
+    pub(crate) fn get<P: Promises>(
+        &self,
+        call: &'static str,
+        into: &mut [E],
+        rank: usize,
+        spot: Spot,
+    ) -> Result<()> {
+        let (base, bytes, rank) = (into.as_mut_ptr().cast(), size_of_val(into), rank_code(rank));
+        // SAFETY: the memory is borrowed exclusively; any bytes are values (Plain).
+        if unsafe { rma::get_now::<P>(&self.window, base, bytes, rank, spot) } {
+            return Ok(());
+        }
+        self.get_rest::<P>(call, into, rank, spot)
+    }
+
+    /// What the fast path leaves.
+    #[inline(never)]
+    fn get_rest<P: Promises>(
+        &self,
+        call: &'static str,
+        into: &mut [E],
+        rank: i32,
+        spot: Spot,
+    ) -> Result<()> {
         let origin = Memory::contiguous(into.as_mut_ptr().cast(), size_of_val(into));
-        let outcome = bytes_of::<E>(into.len(), rank, index).and_then(|remote| {
+        let remote = self.remote::<P>(predefined::BYTE, size_of_val(into), rank, spot);
+        let outcome = remote.and_then(|remote| {
             // SAFETY: the memory is borrowed exclusively until the operation is complete here; any bytes are values (Plain).
             let request = unsafe { rma::rget(&self.window, &origin, &remote) }?;
             self.complete(request)
         });
         self.run(call, outcome)
     }
+
+    /// Elements of a predefined type at a target.
+    fn remote<P: Promises>(
+        &self,
+        code: u32,
+        count: usize,
+        rank: i32,
+        spot: Spot,
+    ) -> Result<Remote<'static>> {
+        let rank = self.window.named_target::<P>(rank)?;
+        let (disp, unit) = match spot {
+            Spot::Displacement(disp) => (disp, None),
+            Spot::Address(address) => (self.window.displacement_of(rank, address), Some(1)),
+        };
+        let row = Predefined::find(code);
+        let row =
+            row.ok_or_else(|| Error::new(ErrorClass::ERR_TYPE, "no such predefined datatype"))?;
+        Ok(Remote {
+            unit,
+            rank,
+            disp,
+            count,
+            datatype: row.datatype(),
+        })
+    }
 }
 
-/// Elements at a target as bytes.
-fn bytes_of<E>(count: usize, rank: usize, index: usize) -> Result<Remote<'static>> {
-    named(predefined::BYTE, count * size_of::<E>(), rank, index)
-}
-
-/// Elements of a predefined type at a target.
-fn named(code: u32, count: usize, rank: usize, index: usize) -> Result<Remote<'static>> {
-    let row = Predefined::find(code);
-    let row = row.ok_or_else(|| Error::new(ErrorClass::ERR_TYPE, "no such predefined datatype"))?;
-    Ok(Remote {
-        unit: None,
-        rank: rank_code(rank),
-        disp: i64::try_from(index).unwrap_or(i64::MAX),
-        count,
-        datatype: row.datatype(),
-    })
+/// The place of an element of a target. An index beyond all displacements is a negative one, which the engine refuses.
+#[inline(always)]
+pub(crate) const fn at_index(index: usize) -> Spot {
+    Spot::Displacement(index.cast_signed() as i64)
 }
 
 impl<E: Reducible, T: Threads> Window<'_, E, T> {
-    fn accumulate(
+    pub(crate) fn accumulate<P: Promises>(
         &self,
         call: &'static str,
         data: &[E],
         op: &Op<E>,
         rank: usize,
-        index: usize,
+        spot: Spot,
     ) -> Result<()> {
         let outcome = op.operator().and_then(|operator| {
-            let remote = named(E::CODE, data.len(), rank, index)?;
+            let remote = self.remote::<P>(E::CODE, data.len(), rank_code(rank), spot)?;
             let origin = elements(data.as_ptr().cast_mut(), &remote);
             // SAFETY: the data are borrowed until the operation is complete here.
             let request = unsafe { rma::raccumulate(&self.window, &origin, &remote, operator) }?;
@@ -238,7 +306,8 @@ impl<E: Reducible, T: Threads> Window<'_, E, T> {
     ) -> Result<()> {
         assert_eq!(data.len(), result.len(), "as many results as elements");
         let outcome = op.operator().and_then(|operator| {
-            let remote = named(E::CODE, data.len(), rank, index)?;
+            let (rank, spot) = (rank_code(rank), at_index(index));
+            let remote = self.remote::<NoPromise>(E::CODE, data.len(), rank, spot)?;
             let origin = elements(data.as_ptr().cast_mut(), &remote);
             let old = elements(result.as_mut_ptr(), &remote);
             // SAFETY: both are borrowed, the result exclusively, until the operation is complete here.
@@ -266,18 +335,20 @@ macro_rules! operations {
             ///
             /// # Errors
             /// When they do not lie inside the window.
+            #[inline]
             pub fn put(&self, data: &[E], $($rank: $usize,)? index: usize) -> Result<()> {
                 let rank = $target(self, $($rank)?);
-                self.window().put(concat!(stringify!($kind), "::put"), data, rank, index)
+                self.window().put::<NoPromise>(concat!(stringify!($kind), "::put"), data, rank, at_index(index))
             }
 
             /// Reads elements of the target, from element `index` on (MPI_Get).
             ///
             /// # Errors
             /// As for [`Self::put`].
+            #[inline]
             pub fn get(&self, into: &mut [E], $($rank: $usize,)? index: usize) -> Result<()> {
                 let rank = $target(self, $($rank)?);
-                self.window().get(concat!(stringify!($kind), "::get"), into, rank, index)
+                self.window().get::<NoPromise>(concat!(stringify!($kind), "::get"), into, rank, at_index(index))
             }
         }
 
@@ -289,7 +360,8 @@ macro_rules! operations {
             /// As for [`Self::put`]; when the operation is a function of the program.
             pub fn accumulate(&self, data: &[E], op: Op<E>, $($rank: $usize,)? index: usize) -> Result<()> {
                 let rank = $target(self, $($rank)?);
-                self.window().accumulate(concat!(stringify!($kind), "::accumulate"), data, &op, rank, index)
+                let call = concat!(stringify!($kind), "::accumulate");
+                self.window().accumulate::<NoPromise>(call, data, &op, rank, at_index(index))
             }
 
             /// As [`Self::accumulate`], and reads what was there before (MPI_Get_accumulate).
@@ -330,7 +402,7 @@ macro_rules! operations {
 pub struct Epoch<'w, E: Plain, T: Threads>(&'w Window<'w, E, T>);
 
 impl<'w, E: Plain, T: Threads> Epoch<'w, E, T> {
-    const fn window(&self) -> &Window<'w, E, T> {
+    pub(crate) const fn window(&self) -> &Window<'w, E, T> {
         self.0
     }
 
@@ -359,7 +431,7 @@ pub struct LockGuard<'w, E: Plain, T: Threads> {
 }
 
 impl<'w, E: Plain, T: Threads> LockGuard<'w, E, T> {
-    const fn window(&self) -> &Window<'w, E, T> {
+    pub(crate) const fn window(&self) -> &Window<'w, E, T> {
         self.window
     }
 
@@ -385,7 +457,7 @@ impl<E: Plain, T: Threads> Drop for LockGuard<'_, E, T> {
 pub struct LockAllGuard<'w, E: Plain, T: Threads>(&'w Window<'w, E, T>);
 
 impl<'w, E: Plain, T: Threads> LockAllGuard<'w, E, T> {
-    const fn window(&self) -> &Window<'w, E, T> {
+    pub(crate) const fn window(&self) -> &Window<'w, E, T> {
         self.0
     }
 
@@ -429,6 +501,11 @@ pub struct Local<'w, E> {
 }
 
 impl<E: Plain> Local<'_, E> {
+    /// The first element, or whatever address where there is none.
+    pub(crate) const fn base(&self) -> *mut E {
+        self.base
+    }
+
     fn at(&self, index: usize) -> *mut E {
         assert!(index < self.length, "element {index} of {}", self.length);
         self.base.wrapping_add(index)

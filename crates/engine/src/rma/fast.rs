@@ -10,9 +10,11 @@ use sys::sync::Ordering;
 use super::combine::{apply, compare_and_swap};
 use super::epoch::access;
 use super::target::{Path, Target};
+use super::transfer::copy_run;
 use super::window::Window;
 use crate::datatype::Datatype;
 use crate::op::{AtomicReduction, Operator};
+use crate::p2p::Promises;
 
 /// The target with a rank, if this process may access it now.
 // account: rank-translation
@@ -87,6 +89,78 @@ impl Target {
         // account: rank-translation
         Some(self.base.wrapping_add(end as usize))
     }
+}
+
+/// Where contiguous bytes lie at a target.
+#[derive(Clone, Copy, Debug)]
+pub enum Spot {
+    /// At a displacement, in units of the target.
+    Displacement(i64),
+    /// At an address in the target's process.
+    Address(u64),
+}
+
+/// Where `bytes` bytes at a target lie in this process, if the target is open and they are in memory that this process maps.
+// account: rank-translation
+// TIER: short
+#[inline(always)]
+fn reach<P: Promises>(window: &Window, rank: i32, spot: Spot, bytes: usize) -> Option<*mut u8> {
+    let target = match P::GLOBAL {
+        true => open_target_of_world(window, rank)?,
+        false => open_target(window, rank)?,
+    };
+    let end = match spot {
+        Spot::Displacement(disp) => target.end_of(bytes, disp)?,
+        Spot::Address(address) => target.end_at(bytes, address)?,
+    };
+    Some(end.wrapping_sub(bytes))
+}
+
+/// Writes contiguous bytes to a target that is open already, in memory that this process maps; false, and nothing done, where
+/// [`super::put`] has to decide.
+///
+/// # Safety
+/// `from` is readable for `bytes` bytes.
+// TIER: short
+#[inline(always)]
+pub unsafe fn put_now<P: Promises>(
+    window: &Window,
+    from: *const u8,
+    bytes: usize,
+    rank: i32,
+    spot: Spot,
+) -> bool {
+    let Some(there) = reach::<P>(window, rank, spot, bytes) else {
+        cold_path();
+        return false;
+    };
+    // account: fabric
+    // SAFETY: readable (caller); the bytes lie inside a window of which this process maps the memory (`reach`).
+    unsafe { copy_run(from, there, bytes) };
+    true
+}
+
+/// Reads contiguous bytes of a target, as [`put_now`] writes them.
+///
+/// # Safety
+/// `to` is writable for `bytes` bytes.
+// TIER: short
+#[inline(always)]
+pub unsafe fn get_now<P: Promises>(
+    window: &Window,
+    to: *mut u8,
+    bytes: usize,
+    rank: i32,
+    spot: Spot,
+) -> bool {
+    let Some(there) = reach::<P>(window, rank, spot, bytes) else {
+        cold_path();
+        return false;
+    };
+    // account: fabric
+    // SAFETY: writable (caller); the bytes lie inside a window of which this process maps the memory (`reach`).
+    unsafe { copy_run(there, to, bytes) };
+    true
 }
 
 /// An operation on elements of a predefined type, as the fast path of accumulates uses it.

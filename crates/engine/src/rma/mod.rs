@@ -54,7 +54,7 @@ pub use accumulate::{
 pub use create::{allocate, allocate_shared, create, create_dynamic, decline};
 pub use endpoints::{Part, create_endpoints};
 pub use epoch::LockKind;
-pub use fast::{ElementReduction, open_target, open_target_of_world};
+pub use fast::{ElementReduction, Spot, get_now, open_target, open_target_of_world, put_now};
 pub use hints::WindowHints;
 pub use message::{BufferUse, enter_message, note_buffer};
 pub use requests::{rget, rput};
