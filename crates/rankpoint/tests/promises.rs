@@ -87,6 +87,56 @@ fn messages_without_tags_keep_the_order_of_their_sender(world: Communicator<'_>)
     Ok(())
 }
 
+/// Every kind of send meets every kind of receive that takes its messages: 4 x 4 with tags, 4 x 4 without.
+#[rankpoint::test(ranks = [1, 2, 3])]
+fn each_combination_meets_each_other_one(world: Communicator<'_>) -> Result<()> {
+    for (comm, worlds) in communicators(&world)? {
+        let (right, left) = neighbours(&comm);
+        for (receive, send) in (0..16).map(|pair| (pair / 4, pair % 4)) {
+            let (mut tagged, mut bare) = ([0u64; 2], [0u64; 2]);
+            let values = [comm.rank() as u64, (receive * 4 + send) as u64];
+            let without = values.map(|value| value + 1000);
+            comm.scope(|scope| {
+                let local = scope.promise();
+                let global = local.world_ranks();
+                let tag = 7;
+                match receive {
+                    0 => local.irecv(&mut tagged, left, tag).map(|_| ())?,
+                    1 => global.irecv(&mut tagged, worlds[left], tag).map(|_| ())?,
+                    2 => local.in_bulk().irecv(&mut tagged, left, tag)?,
+                    _ => global.in_bulk().irecv(&mut tagged, worlds[left], tag)?,
+                }
+                match receive {
+                    0 => local.in_order().irecv(&mut bare).map(|_| ())?,
+                    1 => global.in_order().irecv(&mut bare).map(|_| ())?,
+                    2 => local.in_order().in_bulk().irecv(&mut bare)?,
+                    _ => global.in_order().in_bulk().irecv(&mut bare)?,
+                }
+                match send {
+                    0 => local.in_order().isend(&without, right).map(|_| ())?,
+                    1 => global
+                        .in_order()
+                        .isend(&without, worlds[right])
+                        .map(|_| ())?,
+                    2 => local.in_order().in_bulk().isend(&without, right)?,
+                    _ => global.in_order().in_bulk().isend(&without, worlds[right])?,
+                }
+                match send {
+                    0 => local.isend(&values, right, tag).map(|_| ())?,
+                    1 => global.isend(&values, worlds[right], tag).map(|_| ())?,
+                    2 => local.in_bulk().isend(&values, right, tag)?,
+                    _ => global.in_bulk().isend(&values, worlds[right], tag)?,
+                }
+                Ok(())
+            })?;
+            let expected = [left as u64, (receive * 4 + send) as u64];
+            assert_eq!(tagged, expected);
+            assert_eq!(bare, expected.map(|value| value + 1000));
+        }
+    }
+    Ok(())
+}
+
 #[rankpoint::test(ranks = 2)]
 fn receives_with_wildcards_do_not_see_messages_without_tags(world: Communicator<'_>) -> Result<()> {
     let (right, left) = neighbours(&world);
