@@ -3,7 +3,10 @@
 //! function of its own that is named after it. A receive is posted, its message sent, and the receive completed.
 
 use rankpoint::threads::OneThread;
-use rankpoint::{Communicator, PredefinedCommunicator, Request, Result, Scope, Universe};
+use rankpoint::window_promise::Address;
+use rankpoint::{
+    Communicator, LockAllGuard, PredefinedCommunicator, Request, Result, Scope, Universe,
+};
 
 type InScope<'s, 'e> = Scope<'s, 'e, OneThread>;
 type In<'s> = Request<'s, &'s mut i64>;
@@ -39,6 +42,43 @@ fn counted_irecv_all_opts<'s>(scope: &'s InScope<'s, '_>, into: &'s mut i64) -> 
 #[inline(never)]
 fn counted_send_all_opts(place: &PredefinedCommunicator<'_, 1>, value: &i64) -> Result<()> {
     place.send_in_order(value, 0)
+}
+
+#[inline(never)]
+fn counted_put(guard: &LockAllGuard<'_, i64, OneThread>, value: &i64) -> Result<()> {
+    guard.put(std::slice::from_ref(value), 0, 3)
+}
+
+#[inline(never)]
+fn counted_get(guard: &LockAllGuard<'_, i64, OneThread>, into: &mut i64) -> Result<()> {
+    guard.get(std::slice::from_mut(into), 0, 3)
+}
+
+#[inline(never)]
+fn counted_put_all_opts(
+    guard: &LockAllGuard<'_, i64, OneThread>,
+    value: &i64,
+    place: Address<i64>,
+) -> Result<()> {
+    let fast = guard.promise().world_ranks().at_addresses();
+    fast.put(std::slice::from_ref(value), 0, place)
+}
+
+/// One-sided operations; the first one, which opens the target, is not counted.
+fn operate(world: &Communicator<'_>, calls: u32) -> Result<()> {
+    let window = world.window::<i64>(8)?;
+    let place = window.local().address().add(3);
+    let guard = window.lock_all()?;
+    guard.put(&[0], 0, 0)?;
+    for value in 1..=i64::from(calls) {
+        let mut back = 0;
+        counted_put(&guard, &value)?;
+        counted_get(&guard, &mut back)?;
+        assert_eq!(back, value);
+        counted_put_all_opts(&guard, &-value, place)?;
+        assert_eq!(window.local().load(3), -value);
+    }
+    Ok(())
 }
 
 fn main() -> Result<()> {
@@ -79,5 +119,5 @@ fn main() -> Result<()> {
         })?;
         assert_eq!(into, [value; 4]);
     }
-    Ok(())
+    operate(&world, calls)
 }

@@ -18,7 +18,7 @@ const CALLS: &str = "512";
 const LEVEL: &str = "single";
 
 /// A row: the call in C and in Rust, each behind `counted_`; empty where a side has no such call.
-const ROWS: [(&str, &str, &str); 7] = [
+const ROWS: [(&str, &str, &str); 9] = [
     ("send", "send", "send"),
     ("isend", "isend", "isend"),
     ("irecv", "irecv", "irecv"),
@@ -29,7 +29,9 @@ const ROWS: [(&str, &str, &str); 7] = [
         "",
         "send_all_opts",
     ),
-    ("put", "put", ""),
+    ("put", "put", "put"),
+    ("put, all promises", "put_all_opts", "put_all_opts"),
+    ("get", "get", "get"),
 ];
 
 /// Prints the rates of one core on the null fabric.
