@@ -42,11 +42,17 @@ pub enum Flaw {
     CounterReset,
     /// The sender counts a write as done when its own part is, and sends on.
     LocalCompletionTrusted,
+    /// The notification of a write is visible before its data.
+    NotifiedBeforeData,
+    /// A program that promised exact sources receives from any.
+    PromiseBroken,
+    /// The receiver does not bound the RTRs to one sender.
+    OffersUnbounded,
 }
 
 impl Flaw {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 22] = [
         Self::EagerForgotten,
         Self::WildcardOvertaken,
         Self::FreedBeforeRts,
@@ -66,5 +72,8 @@ impl Flaw {
         Self::OfferedBeforeAnswer,
         Self::CounterReset,
         Self::LocalCompletionTrusted,
+        Self::NotifiedBeforeData,
+        Self::PromiseBroken,
+        Self::OffersUnbounded,
     ];
 }

@@ -3,7 +3,7 @@
 
 use super::exhaustive::{Counterexample, explore};
 use super::program::Thread;
-use super::programs::{cancels, pairs, triples};
+use super::programs::{cancels, pairs, promises_broken, triples};
 use super::world::Behaviour;
 use crate::flaw::Flaw;
 use crate::variant::{Config, Fabric, Variant};
@@ -14,9 +14,13 @@ struct Case {
     variant: Variant,
     fabric: Fabric,
     behaviour: Behaviour,
-    /// The programs have cancelled receives.
-    cancels: bool,
+    programs: &'static [Set],
 }
+
+/// Programs for a variant.
+type Set = fn(Variant) -> Vec<Vec<Thread>>;
+
+const USUAL: &[Set] = &[pairs, triples];
 
 const PLAIN: Behaviour = Behaviour::PLAIN;
 const SLOW: Behaviour = Behaviour {
@@ -31,7 +35,7 @@ const fn published(flaw: Flaw, variant: Variant) -> Case {
         variant,
         fabric: Fabric::PUBLISHED,
         behaviour: PLAIN,
-        cancels: false,
+        programs: USUAL,
     }
 }
 
@@ -41,13 +45,13 @@ const fn rings(flaw: Flaw, behaviour: Behaviour) -> Case {
         variant: Variant::Write,
         fabric: Fabric::RINGS,
         behaviour,
-        cancels: false,
+        programs: USUAL,
     }
 }
 
 const fn cancelling(case: Case) -> Case {
     Case {
-        cancels: true,
+        programs: &[cancels],
         ..case
     }
 }
@@ -92,6 +96,10 @@ const CASES: &[Case] = &[
     rings(Flaw::CapacityIgnored, PLAIN),
     // The counter as the publication has it.
     published(Flaw::CounterReset, Variant::Write3c),
+    // Hazard 8: what of it is an order.
+    published(Flaw::NotifiedBeforeData, Variant::Write1),
+    published(Flaw::NotifiedBeforeData, Variant::Write3),
+    published(Flaw::NotifiedBeforeData, Variant::Optimistic),
     // Hazard 9.
     published(Flaw::LocalCompletionTrusted, Variant::Write2),
     published(Flaw::LocalCompletionTrusted, Variant::Write3),
@@ -101,8 +109,15 @@ const CASES: &[Case] = &[
     // Hazard 11.
     rings(Flaw::ServedWithoutClaim, PLAIN),
     rings(Flaw::ServedWithoutClaim, SLOW),
+    // Hazard 12.
+    Case {
+        programs: &[promises_broken],
+        ..published(Flaw::PromiseBroken, Variant::Optimistic)
+    },
     // Hazard 13.
     rings(Flaw::GenerationIgnored, PLAIN),
+    // Hazard 14.
+    rings(Flaw::OffersUnbounded, PLAIN),
     // The design of `write`.
     rings(Flaw::ScanLeftOut, PLAIN),
     rings(Flaw::OpenStaysOpen, PLAIN),
@@ -110,22 +125,14 @@ const CASES: &[Case] = &[
     rings(Flaw::OfferedBeforeAnswer, SLOW),
 ];
 
-/// Programs for a variant.
-type Set = fn(Variant) -> Vec<Vec<Thread>>;
-
 /// The first program and schedule in which the flaw shows, and the number of programs tried.
 fn find(case: &Case) -> (usize, Option<Box<Counterexample>>) {
     let config = Config {
         flaw: Some(case.flaw),
         ..Config::new(case.variant, case.fabric).with_offers(2)
     };
-    let sets: &[Set] = if case.cancels {
-        &[cancels]
-    } else {
-        &[pairs, triples]
-    };
     let mut tried = 0;
-    for set in sets {
+    for set in case.programs {
         for threads in set(case.variant) {
             tried += 1;
             if let Err(found) = explore(config, case.behaviour, &threads) {

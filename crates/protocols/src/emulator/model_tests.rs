@@ -21,12 +21,17 @@ fn cases(variant: Variant) -> Vec<(&'static str, Config, Behaviour)> {
         refuses_writes: true,
         ..plain
     };
+    let once = Behaviour {
+        offers_once: true,
+        ..slow
+    };
     let is_published = !matches!(variant, Variant::Pieces | Variant::Write);
     match variant {
         Variant::Read => vec![("rings, slow", rings, slow), ("published", apart, plain)],
         Variant::Write => vec![
             ("rings", rings.with_offers(1), plain),
             ("rings, slow", rings, slow),
+            ("rings, offered once", rings.with_offers(1), once),
             ("rings, refusing", rings, refusing),
             ("published", apart, plain),
         ],

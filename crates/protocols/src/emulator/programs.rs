@@ -205,6 +205,11 @@ fn is_allowed(variant: Variant, sends: &[Message], receives: &[Pattern]) -> bool
             && sends.iter().all(|one| one.kind == Kind::Long))
 }
 
+/// Programs of `optimistic` that break its promise: receives from any source.
+pub(super) fn promises_broken(_: Variant) -> Vec<Vec<Thread>> {
+    vec![program(&[message(Kind::Long)], &[ANY_SOURCE], None)]
+}
+
 /// Programs of two senders with up to three messages, for wildcards that take either's.
 pub(super) fn two_senders(variant: Variant) -> Vec<Vec<Thread>> {
     let messages: Vec<Message> = [(1, Kind::Eager), (1, Kind::Long), (2, Kind::Long)]

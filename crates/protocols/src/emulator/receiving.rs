@@ -70,8 +70,9 @@ impl World {
         while let Some(&candidate) = self.receivers[receiver].posted.get(at) {
             let one = &self.receivers[receiver];
             let earlier = one.posted[..at].iter().copied();
-            let is_passed_over =
-                self.config.has(Flaw::SuspensionLiftedEarly) && new != Some(candidate.receive);
+            let offers_once =
+                self.behaviour.offers_once || self.config.has(Flaw::SuspensionLiftedEarly);
+            let is_passed_over = offers_once && new != Some(candidate.receive);
             let may = !is_passed_over
                 && !one.side.is_offered(candidate.receive)
                 && one.side.may_offer(earlier, candidate);

@@ -262,6 +262,9 @@ impl World {
             self.check_target(link, write);
         }
         self.links[link].writes.push(write);
+        if !is_chunks && self.config.has(Flaw::NotifiedBeforeData) {
+            self.notify_written(link, write);
+        }
         let is_instant = self.config.fabric.ordered && !self.behaviour.writes_in_parts;
         if is_instant && self.timing.is_none() {
             self.data_arrived(link, self.links[link].writes.len() - 1);
@@ -283,22 +286,29 @@ impl World {
             self.put(link, chunks);
             return self.send_event(link, SendEvent::Pushed { send });
         }
-        let receiver = self.end(link);
-        let is_here = self.dead != Some(self.links[link].to);
         self.check_readable_for(link, write);
-        if is_here {
+        if self.dead != Some(self.links[link].to) {
             self.copy(link, send, receive, write.bytes);
-        }
-        if is_here && !self.config.fabric.ordered {
-            let bytes = self.links[link].sends[send.0 as usize].bytes;
-            self.notify(receiver, receive, bytes, write.rts_sent);
-            self.note(link, false, What::Notification, "NOTIFICATION", || {
-                format!("receive {}, {bytes} bytes", receive.0)
-            });
+            if !self.config.has(Flaw::NotifiedBeforeData) {
+                self.notify_written(link, write);
+            }
         }
         if !write.is_told {
             self.send_event(link, SendEvent::Written { send });
         }
+    }
+
+    /// The notification of a write is in the receiver's memory, where a fabric needs one.
+    fn notify_written(&mut self, link: usize, write: Write) {
+        if self.config.fabric.ordered {
+            return;
+        }
+        let Write { send, receive, .. } = write;
+        let bytes = self.links[link].sends[send.0 as usize].bytes;
+        self.notify(self.end(link), receive, bytes, write.rts_sent);
+        self.note(link, false, What::Notification, "NOTIFICATION", || {
+            format!("receive {}, {bytes} bytes", receive.0)
+        });
     }
 
     /// A write that the sender counts as done may still read its memory under one flaw, which other checks catch.

@@ -22,6 +22,8 @@ pub struct Behaviour {
     pub refuses_writes: bool,
     /// A read takes a step of its own.
     pub slow_reads: bool,
+    /// A receive that may not be offered when it is posted is not offered later, as in the library.
+    pub offers_once: bool,
     /// Any rank may die before any step; at most one does.
     pub deaths: bool,
     /// Capacity above which a receive is long.
@@ -36,6 +38,7 @@ impl Behaviour {
         writes_in_parts: false,
         refuses_writes: false,
         slow_reads: false,
+        offers_once: false,
         deaths: false,
         eager_bytes: Self::EAGER_BYTES,
     };

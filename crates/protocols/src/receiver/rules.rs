@@ -25,7 +25,11 @@ impl ReceiveSide {
             (Offers::None, _) => return false,
             (_, Stale::Assumed) => return candidate.is_long,
             (_, Stale::Claim) if !is_exact || !candidate.is_long => return false,
-            (_, Stale::Claim) if !self.has_room(source) => return false,
+            (_, Stale::Claim)
+                if !self.has_room(source) && !self.config.has(Flaw::OffersUnbounded) =>
+            {
+                return false;
+            }
             (_, Stale::Counter | Stale::Ticket) if !is_exact => return false,
             _ => {}
         }
