@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the emulator says of every variant for one message.
 
-use protocols::emulator::{Outcome, RECEIVER, SENDER, Timing, Transfer};
+use protocols::cost::Path;
+use protocols::emulator::{Outcome, RECEIVER, SENDER, Timing, Transfer, What};
 use protocols::{Config, Kind, Variant};
 
 use super::choose::{Choice, Chosen, choose, us};
-use super::options::{FabricChoice, MessageOptions, Wildcard};
+use super::options::{FabricChoice, Kind as FabricKind, MessageOptions, Wildcard};
 
-/// A variant for this message.
+/// A variant for this message, or the put.
 pub(super) struct Candidate {
-    pub(super) variant: Variant,
+    pub(super) choice: Choice,
     /// What it does; `None` where it must not be used.
     pub(super) outcome: Option<Prediction>,
     /// Why another one is used; `None` for the chosen one.
@@ -33,6 +34,7 @@ pub(super) struct Answer {
     pub(super) bytes: u64,
     pub(super) capacity: u64,
     pub(super) skew_ns: i64,
+    pub(super) work_ns: u64,
     pub(super) wildcards: &'static str,
     pub(super) fabric: FabricChoice,
     /// Where the fabric's times come from, if that is a machine profile: its file, and its entries.
@@ -59,23 +61,24 @@ impl Answer {
             any_tag: options.tag == Wildcard::Any,
             eager_bytes: options.eager_bytes,
             kind: match chosen.choice {
-                Choice::Rendezvous(_) => Kind::Long,
+                Choice::Rendezvous(_) | Choice::Put => Kind::Long,
                 Choice::Inject | Choice::Eager => Kind::Eager,
             },
             ..Transfer::long(options.bytes, posts_ns.0, posts_ns.1)
         };
-        let (own, candidates) = match chosen.choice {
-            Choice::Rendezvous(variant) => (variant, &Variant::ALL[..]),
-            Choice::Inject | Choice::Eager => (Variant::Read, &[][..]),
+        let happens = predict(chosen.choice, options, transfer);
+        let variants = Variant::ALL.map(Choice::Rendezvous);
+        let put = (options.fabric.kind == FabricKind::Tcp).then_some(Choice::Put);
+        let candidates: Vec<Choice> = match chosen.choice {
+            Choice::Rendezvous(_) | Choice::Put => put.into_iter().chain(variants).collect(),
+            Choice::Inject | Choice::Eager => Vec::new(),
         };
-        let happens = predict(own, options.fabric, transfer);
-        let candidate = |&variant: &Variant| {
-            let outcome =
-                is_legal(variant, options).then(|| predict(variant, options.fabric, transfer));
-            let why_not =
-                (variant != own).then(|| why_not(variant, options, outcome.as_ref(), &happens));
+        let candidate = |choice: Choice| {
+            let outcome = is_legal(choice, options).then(|| predict(choice, options, transfer));
+            let why_not = (choice != chosen.choice)
+                .then(|| why_not(choice, options, outcome.as_ref(), &happens));
             Candidate {
-                variant,
+                choice,
                 outcome,
                 why_not,
             }
@@ -84,6 +87,7 @@ impl Answer {
             bytes: options.bytes,
             capacity: options.capacity(),
             skew_ns: skew,
+            work_ns: options.work,
             wildcards: match (options.source, options.tag) {
                 (Wildcard::Exact, Wildcard::Exact) => "names its source and tag",
                 (Wildcard::Any, Wildcard::Exact) => "takes any source",
@@ -92,7 +96,7 @@ impl Answer {
             },
             fabric: options.fabric,
             sources: Vec::new(),
-            candidates: candidates.iter().map(candidate).collect(),
+            candidates: candidates.into_iter().map(candidate).collect(),
             chosen,
             posts_ns,
             happens,
@@ -101,21 +105,48 @@ impl Answer {
 }
 
 /// `optimistic` hangs where its promises are broken.
-fn is_legal(variant: Variant, options: &MessageOptions) -> bool {
-    variant != Variant::Optimistic
+fn is_legal(choice: Choice, options: &MessageOptions) -> bool {
+    choice != Choice::Rendezvous(Variant::Optimistic)
         || (options.source == Wildcard::Exact && options.capacity() > options.eager_bytes)
 }
 
-fn predict(variant: Variant, fabric: FabricChoice, transfer: Transfer) -> Prediction {
-    let times = fabric.times;
-    let timing = Timing::even(
+fn predict(choice: Choice, options: &MessageOptions, mut transfer: Transfer) -> Prediction {
+    let fabric = options.fabric;
+    let (variant, times) = match choice {
+        Choice::Rendezvous(Variant::Pieces) => (Variant::Pieces, fabric.times_of_chunks()),
+        Choice::Rendezvous(variant) => (variant, fabric.times),
+        // The network takes the cells of chunks, and copies by itself.
+        Choice::Put => (Variant::Pieces, fabric.times),
+        Choice::Inject | Choice::Eager => (Variant::Read, fabric.times),
+    };
+    let mut timing = Timing::even(
         times.control_ns,
         times.read_ns,
         times.startup_ns,
         times.bytes_per_ns,
     );
-    let outcome = transfer.run(Config::new(variant, fabric.fabric), timing);
+    let config = Config::new(variant, fabric.fabric);
     let later = transfer.send_ns.max(transfer.receive_ns) as f64;
+    let away_until = transfer.receive_ns + options.work;
+    let is_exact = options.source == Wildcard::Exact && options.tag == Wildcard::Exact;
+    let is_offered = is_exact
+        && transfer.capacity > transfer.eager_bytes
+        && matches!(Path::of(config, true), Path::Offered | Path::Claimed);
+    if !is_offered {
+        // Nothing happens at the receiver before it has computed.
+        transfer.receive_ns = away_until;
+    } else if options.work > 0 {
+        // What the sender says reaches nobody before.
+        timing.control_ns = (away_until + 1).max(times.control_ns.ceil() as u64) as f64;
+        timing.back_factor = times.control_ns / timing.control_ns;
+    }
+    let mut outcome = transfer.run(config, timing);
+    if is_offered && options.work > 0 {
+        hear_after(&mut outcome, away_until, times.control_ns as u64);
+    }
+    if choice == Choice::Put {
+        name_put(&mut outcome);
+    }
     let after = |time: Option<u64>| time.unwrap_or_default() as f64 - later;
     Prediction {
         control_messages: outcome.control_messages(),
@@ -126,13 +157,50 @@ fn predict(variant: Variant, fabric: FabricChoice, transfer: Transfer) -> Predic
     }
 }
 
+/// Has the receiver hear of everything when it has computed, and of each cell as long after it was sent as cells take.
+fn hear_after(outcome: &mut Outcome, away_until: u64, control_ns: u64) {
+    let mut heard = away_until;
+    for row in &mut outcome.rows {
+        match row.what {
+            What::Control | What::Notification if row.from == SENDER => {
+                // A notification in memory has no way of its own.
+                let way_ns = match row.until_ns > row.at_ns {
+                    true => control_ns,
+                    false => 0,
+                };
+                row.until_ns = (row.at_ns + way_ns).max(away_until);
+                heard = heard.max(row.until_ns);
+            }
+            What::Complete if row.from == RECEIVER => (row.at_ns, row.until_ns) = (heard, heard),
+            _ => {}
+        }
+    }
+}
+
+/// Gives the cells and the data of chunks the names that they have in a put.
+fn name_put(outcome: &mut Outcome) {
+    for row in &mut outcome.rows {
+        row.name = match row.name {
+            "CTS" => "CTS_PUT",
+            "CHUNKS" => "PUT_DONE",
+            name => name,
+        };
+        row.fields = row
+            .fields
+            .replace("in chunks for", "put into the memory of");
+    }
+}
+
 /// Why a variant is not used for a message that another one carries.
 fn why_not(
-    variant: Variant,
+    choice: Choice,
     options: &MessageOptions,
     outcome: Option<&Prediction>,
     happens: &Prediction,
 ) -> String {
+    let Choice::Rendezvous(variant) = choice else {
+        return "between nodes only".to_owned();
+    };
     let Some(outcome) = outcome else {
         return if options.source == Wildcard::Any {
             "hangs: no sender could know that the receive takes any source".to_owned()
@@ -156,6 +224,14 @@ fn why_not(
     };
     if let Some(reason) = reason {
         return format!("emulator and bench only: {reason}");
+    }
+    if options.fabric.kind == FabricKind::Tcp {
+        let reason = match variant {
+            Variant::Read => "between nodes receivers do not read",
+            Variant::Pieces => "for memory that is not one run of bytes, and short messages",
+            _ => "between nodes no receive is offered",
+        };
+        return reason.to_owned();
     }
     let received = outcome.received_ns - happens.received_ns;
     let sent = outcome.sent_ns - happens.sent_ns;

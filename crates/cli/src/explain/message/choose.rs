@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The path of a message: the first rule that fits.
 
-use protocols::cost::Path;
-use protocols::{Config, Variant};
+use protocols::Variant;
 
 use super::options::{Kind, MessageOptions, Setting, Wildcard};
 
 /// Bytes that lie in a ring cell beside the header.
 const INJECT_BYTES: u64 = 48;
+/// What `auto` wants an offer to save before it makes offers, in parts of the copy time.
+const OFFERS_FROM: f64 = 0.25;
 
 /// How a message travels.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -18,6 +19,8 @@ pub(super) enum Choice {
     Eager,
     /// By a variant of rendezvous.
     Rendezvous(Variant),
+    /// Between nodes: the receiver answers with its memory, and the network writes there.
+    Put,
 }
 
 /// A rule, and what it says of this message.
@@ -62,24 +65,11 @@ pub(super) fn choose(options: &MessageOptions) -> Chosen {
             format!("it has {bytes} bytes, the limit is {}", options.eager_bytes),
         )
     });
-    let forced = |setting, variant| {
-        let name = match setting {
-            Setting::Read => "RANKPOINT_RENDEZVOUS=read",
-            _ => "RANKPOINT_RENDEZVOUS=pieces",
-        };
-        (options.rendezvous == setting).then_some((variant, name))
-    };
-    let forced =
-        forced(Setting::Read, Variant::Read).or_else(|| forced(Setting::Pieces, Variant::Pieces));
     let found = found.or_else(|| {
-        let (variant, rule) = forced?;
-        outcome(
-            Choice::Rendezvous(variant),
-            rule,
-            true,
-            "no receive is offered".to_owned(),
-        )
+        let is_between_nodes = options.fabric.kind == Kind::Tcp;
+        is_between_nodes.then(|| between_nodes(options))
     });
+    let found = found.or_else(|| Some(forced(options)?));
     let found = found.or_else(|| {
         let (fits, finding) = offers(options);
         outcome(
@@ -89,18 +79,68 @@ pub(super) fn choose(options: &MessageOptions) -> Chosen {
             finding,
         )
     });
-    let (choice, by) = found.unwrap_or_else(|| {
-        let rule = Rule {
-            rule: "the receiver copies what the sender announces",
-            finding: "all other messages".to_owned(),
-        };
-        (Choice::Rendezvous(Variant::Read), rule)
-    });
+    let (choice, by) = found.unwrap_or_else(|| announced(options));
     Chosen {
         choice,
         by,
         passed_over,
     }
+}
+
+/// Long messages between nodes.
+fn between_nodes(options: &MessageOptions) -> (Choice, Rule) {
+    let finding = match options.rendezvous {
+        Setting::Write => {
+            "nor with RANKPOINT_RENDEZVOUS=write: nodes share no word by which a receiver could take an offer back"
+        }
+        Setting::Auto | Setting::Read | Setting::Pieces => {
+            "memory that is not one run of bytes, and messages of less than 16 KiB, go in chunks"
+        }
+    };
+    let rule = Rule {
+        rule: "between nodes no receive is offered, and the network writes what the sender announces",
+        finding: finding.to_owned(),
+    };
+    (Choice::Put, rule)
+}
+
+/// The choice of the user's setting alone.
+fn forced(options: &MessageOptions) -> Option<(Choice, Rule)> {
+    let (variant, rule) = match options.rendezvous {
+        Setting::Read => (Variant::Read, "RANKPOINT_RENDEZVOUS=read"),
+        Setting::Pieces => (Variant::Pieces, "RANKPOINT_RENDEZVOUS=pieces"),
+        Setting::Auto | Setting::Write => return None,
+    };
+    let finding = "no receive is offered".to_owned();
+    Some((Choice::Rendezvous(variant), Rule { rule, finding }))
+}
+
+/// Messages whose receives are not offered.
+fn announced(options: &MessageOptions) -> (Choice, Rule) {
+    if options.fabric.kind != Kind::Shm {
+        let rule = Rule {
+            rule: "the receiver copies what the sender announces",
+            finding: "all other messages".to_owned(),
+        };
+        return (Choice::Rendezvous(Variant::Read), rule);
+    }
+    let [alone, both] = copies_ns(options);
+    let variant = match alone < both {
+        true => Variant::Read,
+        false => Variant::Pieces,
+    };
+    let rule = Rule {
+        rule: "the receiver measures which is faster for messages of such a length, reading alone or chunks",
+        finding: format!("reading takes {}, chunks {}", us(alone), us(both)),
+    };
+    (Choice::Rendezvous(variant), rule)
+}
+
+/// What a copy takes by one side alone, and in chunks by both.
+fn copies_ns(options: &MessageOptions) -> [f64; 2] {
+    let fitting = options.bytes.min(options.capacity());
+    let fabric = &options.fabric;
+    [fabric.times, fabric.times_of_chunks()].map(|times| times.copy_ns(fitting))
 }
 
 /// Whether the receive is offered, and why.
@@ -131,30 +171,32 @@ fn offers(options: &MessageOptions) -> (bool, String) {
         );
     }
     if options.fabric.kind != Kind::Shm {
-        return (
-            false,
-            "no word is shared between nodes to revoke an offer, so only RANKPOINT_RENDEZVOUS=write offers a user's receive".to_owned(),
-        );
+        let why = "on an emulated fabric only --rendezvous write offers receives";
+        return (false, why.to_owned());
     }
-    let config = |variant| Config::new(variant, options.fabric.fabric);
-    let paths = [Variant::Write, Variant::Read].map(|variant| Path::of(config(variant), true));
-    let [offered, alternative] = paths;
-    let gain_ns = options
-        .fabric
-        .times
-        .gain_ns(offered, alternative, options.skew as f64);
-    let side = match options.skew {
-        0.. => "the receive is first",
-        _ => "the send is first",
-    };
-    (
-        false,
-        format!(
-            "RANKPOINT_RENDEZVOUS=auto offers none to a program that waits at once; {side} by {}, so an offer would start the data {} earlier",
-            us(options.skew.unsigned_abs() as f64),
-            us(gain_ns)
-        ),
-    )
+    pays(options)
+}
+
+/// Whether `auto` offers the receive, once it has seen some messages like this one.
+fn pays(options: &MessageOptions) -> (bool, String) {
+    if (options.skew as f64) < options.fabric.times.control_ns {
+        let why = "with RANKPOINT_RENDEZVOUS=auto an offer counts if it is there when the send starts, and this one comes later";
+        return (false, why.to_owned());
+    }
+    let [write, both] = copies_ns(options);
+    let best = write.min(both);
+    let lain = options.lain_ns();
+    let saved = (lain as f64).min(write) - (write - best);
+    let part = saved / best;
+    let fits = part > OFFERS_FROM;
+    let found = format!(
+        "an announced message would lie for {} while the receiver computes; a write hides {}, and takes {} more than the other copy mode: \
+         {part:.2} of the copy time, and from {OFFERS_FROM} on RANKPOINT_RENDEZVOUS=auto offers receives",
+        us(lain as f64),
+        us((lain as f64).min(write)),
+        us(write - best),
+    );
+    (fits, found)
 }
 
 /// A time in microseconds.
@@ -166,5 +208,12 @@ impl MessageOptions {
     /// Bytes that the receive holds.
     pub(super) fn capacity(&self) -> u64 {
         self.capacity.unwrap_or(self.bytes)
+    }
+
+    /// For how long an announced message lies while its receive is posted and the receiver computes.
+    fn lain_ns(&self) -> u64 {
+        let here_ns = self.skew + self.fabric.times.control_ns.round() as i64;
+        let away_until = self.work as i64;
+        (away_until - here_ns.max(0)).max(0).unsigned_abs()
     }
 }

@@ -16,7 +16,7 @@ use crate::profile::ProfileOptions;
         tcp:c=5.4us,r=5.4us,a=0,b=1.2  between nodes: one ordered endpoint, whose card reads and writes\n  \
         emulated:c=1us,r=1us           separate channels for control messages and for data\n\
         c: a control message with its handling; r: until a read reaches its source; a: a copy of no bytes;\n\
-        b: bytes per nanosecond.\n\
+        b: bytes per nanosecond; p: the same of chunks that both sides copy at once (twice b within a node).\n\
         Times that are not given come from the machine profile where it has them; the others are assumed.\n\n\
         Example: rankpoint explain message --bytes 1M --capacity 2M --skew 3us"
 )]
@@ -36,6 +36,9 @@ pub(crate) struct MessageOptions {
     /// By how much the receive is posted before the send, such as 3us; negative where the send is first
     #[arg(long, default_value = "0", value_parser = signed_ns, allow_hyphen_values = true)]
     pub(super) skew: i64,
+    /// For how long the receiver computes between the post of the receive and its wait, such as 200us
+    #[arg(long, default_value = "0", value_parser = work_ns)]
+    pub(super) work: u64,
     /// shm, tcp or emulated, with times such as emulated:c=1us,r=1us
     #[arg(long, default_value = "shm", value_parser = fabric)]
     pub(super) fabric: FabricChoice,
@@ -88,6 +91,8 @@ pub(crate) struct FabricChoice {
     pub(super) kind: Kind,
     pub(super) fabric: Fabric,
     pub(super) times: Times,
+    /// Rate of chunks that both sides copy, in bytes per nanosecond, if the user gave one.
+    pub(super) chunks_per_ns: Option<f64>,
     /// Times that the user gave: of a control message, of a read, of a copy of no bytes, and the rate.
     pub(super) is_given: [bool; 4],
 }
@@ -125,7 +130,23 @@ impl Kind {
                 startup_ns,
                 bytes_per_ns,
             },
+            chunks_per_ns: None,
             is_given: [false; 4],
+        }
+    }
+}
+
+impl FabricChoice {
+    /// The times of chunks that both sides copy. Within a node two processors take half the time, unless the user knows better.
+    pub(super) fn times_of_chunks(&self) -> Times {
+        let alone = self.times.bytes_per_ns;
+        let usual = match self.kind {
+            Kind::Shm => 2.0 * alone,
+            Kind::Tcp | Kind::Emulated => alone,
+        };
+        Times {
+            bytes_per_ns: self.chunks_per_ns.unwrap_or(usual),
+            ..self.times
         }
     }
 }
@@ -146,22 +167,16 @@ pub(super) fn fabric(text: &str) -> Result<FabricChoice, String> {
     })?;
     let mut choice = kind.choice();
     for part in times.split(',').filter(|part| !part.is_empty()) {
-        let wrong = || format!("expected c=, r=, a= with a time or b= with a rate, not {part:?}");
+        let wrong =
+            || format!("expected c=, r=, a= with a time or b=, p= with a rate, not {part:?}");
         let (name, value) = part.split_once('=').ok_or_else(wrong)?;
         let times = &mut choice.times;
         match name {
             "c" => times.control_ns = unsigned_ns(value)?,
             "r" => times.read_ns = unsigned_ns(value)?,
             "a" => times.startup_ns = unsigned_ns(value)?,
-            "b" => {
-                let rate = value
-                    .parse()
-                    .ok()
-                    .filter(|rate: &f64| *rate > 0.0 && rate.is_finite());
-                times.bytes_per_ns = rate.ok_or_else(|| {
-                    format!("expected a rate in bytes per nanosecond above 0, not {value:?}")
-                })?;
-            }
+            "b" => times.bytes_per_ns = rate(value)?,
+            "p" => choice.chunks_per_ns = Some(rate(value)?),
             _ => return Err(wrong()),
         }
         for (is_given, own) in choice.is_given.iter_mut().zip(["c", "r", "a", "b"]) {
@@ -171,12 +186,24 @@ pub(super) fn fabric(text: &str) -> Result<FabricChoice, String> {
     Ok(choice)
 }
 
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok();
+    let rate = rate.filter(|rate: &f64| *rate > 0.0 && rate.is_finite());
+    rate.ok_or_else(|| format!("expected a rate in bytes per nanosecond above 0, not {text:?}"))
+}
+
 /// Longest time that an option takes: a minute.
 const MOST_NS: f64 = 60e9;
 
 fn unsigned_ns(text: &str) -> Result<f64, String> {
     let time = time_ns(text).filter(|time| *time >= 0.0);
     time.ok_or_else(|| format!("expected a time such as 300ns, 1.3us or 2ms, not {text:?}"))
+}
+
+fn work_ns(text: &str) -> Result<u64, String> {
+    let time = time_ns(text).filter(|time| *time >= 0.0);
+    time.map(|time| time.round() as u64)
+        .ok_or_else(|| "expected a time such as 200us or 0".to_owned())
 }
 
 pub(super) fn signed_ns(text: &str) -> Result<i64, String> {

@@ -53,6 +53,11 @@ golden! {
     any_tag: "--bytes 1M --tag any --skew 3us --rendezvous write",
     truncated: "--bytes 2M --capacity 1M --skew 3us --rendezvous write",
     tcp: "--bytes 1M --skew 20us --fabric tcp",
+    tcp_write: "--bytes 1M --skew 20us --fabric tcp --rendezvous write",
+    auto_away: "--bytes 1M --skew 3us --work 200us",
+    auto_short_work: "--bytes 1M --skew 3us --work 40us",
+    auto_reads: "--bytes 1M --fabric shm:p=5",
+    write_away: "--bytes 1M --work 200us --rendezvous write",
     emulated: "--bytes 64K --eager-bytes 40 --skew 3us --fabric emulated:c=1us,r=1us --rendezvous write",
     pieces: "--bytes 1M --rendezvous pieces",
     short_receive: "--bytes 1M --capacity 4K --skew 3us",
@@ -92,6 +97,26 @@ fn json_says_the_same() {
 }
 
 #[test]
+fn no_setting_offers_a_receive_between_nodes() {
+    for setting in ["auto", "read", "pieces", "write"] {
+        let answer = answer(&format!("--bytes 1M --fabric tcp --rendezvous {setting}"));
+        assert_eq!(text::json(&answer)["path"], "put", "{setting}");
+    }
+}
+
+#[test]
+fn work_of_the_receiver_decides_whether_auto_offers() {
+    let path = |arguments: &str| text::json(&answer(arguments))["path"].clone();
+    assert_eq!(path("--bytes 1M --skew 1us"), "pieces");
+    assert_eq!(path("--bytes 1M --skew 1us --work 60us"), "pieces");
+    assert_eq!(path("--bytes 1M --skew 1us --work 80us"), "write");
+    // The offer comes too late.
+    assert_eq!(path("--bytes 1M --work 80us"), "pieces");
+    assert_eq!(path("--bytes 1M --work 200us --skew 150us"), "pieces");
+    assert_eq!(path("--bytes 1M --fabric shm:p=5"), "read");
+}
+
+#[test]
 fn wrong_fabrics_and_times_are_named() {
     for (text, part) in [
         ("ib", "not \"ib\""),
@@ -99,6 +124,7 @@ fn wrong_fabrics_and_times_are_named() {
         ("shm:x=1us", "not \"x=1us\""),
         ("shm:c=-1us", "not \"-1us\""),
         ("tcp:b=0", "not \"0\""),
+        ("shm:p=x", "not \"x\""),
         ("tcp:r=1", "not \"1\""),
     ] {
         let error = fabric(text).unwrap_err();

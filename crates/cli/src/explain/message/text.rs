@@ -18,6 +18,10 @@ impl Choice {
         match self {
             Self::Inject => "inject: header and data in one ring cell".to_owned(),
             Self::Eager => "eager: the data go through the ring at once".to_owned(),
+            Self::Put => {
+                "put: the sender announces, the receiver answers with its memory, the network writes there"
+                    .to_owned()
+            }
             Self::Rendezvous(variant) => {
                 let about = match variant {
                     protocols::Variant::Write => {
@@ -35,6 +39,7 @@ impl Choice {
 
     fn name(self) -> &'static str {
         match self {
+            Self::Put => "put",
             Self::Inject => "inject",
             Self::Eager => "eager",
             Self::Rendezvous(variant) => variant.name(),
@@ -75,6 +80,13 @@ fn head(text: &mut String, answer: &Answer) -> std::fmt::Result {
         us(times.startup_ns),
         times.bytes_per_ns
     )?;
+    if answer.work_ns > 0 {
+        writeln!(
+            text,
+            "the receiver computes for {} after it has posted the receive",
+            us(answer.work_ns as f64)
+        )?;
+    }
     for (index, source) in answer.sources.iter().enumerate() {
         writeln!(text, "{}{source}", if index == 0 { "  " } else { "    " })?;
     }
@@ -195,7 +207,7 @@ fn table(text: &mut String, answer: &Answer) -> std::fmt::Result {
             ),
             None => format!("{:>9}{:>12}{:>12}{:>12}", "-", "-", "-", "-"),
         };
-        writeln!(text, "  {:<12}{cells}  {why_not}", candidate.variant.name())?;
+        writeln!(text, "  {:<12}{cells}  {why_not}", candidate.choice.name())?;
     }
     Ok(())
 }
@@ -206,6 +218,7 @@ pub(super) fn json(answer: &Answer) -> Value {
     let times = answer.fabric.times;
     json!({
         "bytes": answer.bytes, "capacity": answer.capacity, "receive": answer.wildcards, "skew_ns": answer.skew_ns,
+        "work_ns": answer.work_ns,
         "fabric": {
             "name": answer.fabric.kind.name(), "control_ns": times.control_ns, "read_ns": times.read_ns,
             "startup_ns": times.startup_ns, "bytes_per_ns": times.bytes_per_ns,
@@ -240,5 +253,5 @@ fn candidate_json(candidate: &Candidate) -> Value {
             "sent_ns": one.sent_ns,
         })
     });
-    json!({ "variant": candidate.variant.name(), "predicted": predicted, "why_not": candidate.why_not })
+    json!({ "variant": candidate.choice.name(), "predicted": predicted, "why_not": candidate.why_not })
 }
