@@ -70,7 +70,7 @@ pub(super) fn on_nodes(scope: Scope) -> Result<Found, String> {
 }
 
 /// Tests that pass with offered receives, too; the quick ones first.
-const OFFER_TESTS: &[&str] = &["protocol::", "p2p::", "progress::"];
+const OFFER_TESTS: &[&str] = &["protocol::", "p2p::", "progress::", "coll::", "rma::"];
 const QUICK_OFFER_TESTS: usize = 1;
 /// One whose wait must hang, because the sender makes no progress on the VCI of its long message: into an offered receive the sender writes
 /// it at once, so the wait ends.

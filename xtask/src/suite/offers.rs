@@ -13,17 +13,24 @@ const SOURCE: &str = "tests/offers/faults.c";
 /// The file's two guards and the message between them, as the program has them.
 const GUARD: usize = 1 << 16;
 const LONG: usize = 64 << 20;
+/// Behind the guards: bytes by which the ranks tell each other how far they are.
+const STEPS: usize = 4096;
 /// A byte that nobody has written, and one of the message.
 const UNTOUCHED: u8 = 0xee;
 const SENT: u8 = 0x11;
 /// What a job ends with, a rank of which was killed (SIGKILL).
 const KILLED: i32 = 128 + 9;
 
-/// What is broken: the program's word, the rank that dies, and whether its message has begun by then.
-const DEATHS: [(&str, u32, bool); 3] = [
+/// What is broken: the program's word, the rank that dies, and whether its message has begun by then. With `chunks` the system refuses
+/// to write, so that the data follow TAKEN through the ring; with `crossing` the RTS is out when the receive is offered.
+const DEATHS: [(&str, u32, bool); 7] = [
     ("sender", 1, true),
     ("receiver", 0, true),
     ("offer", 0, false),
+    ("chunks-sender", 1, true),
+    ("chunks-receiver", 0, true),
+    ("crossing-sender", 1, true),
+    ("crossing-receiver", 0, true),
 ];
 
 /// What the system refuses: writing alone, and all access to the memory of others.
@@ -59,7 +66,9 @@ pub(super) fn all(_: Scope) -> Result<Found, String> {
         let what = format!("forbidden to {}", calls.join(" and "));
         wrong.extend(chunks_instead(&output).map(|why| format!("{what}: {why}")));
     }
-    let runs = DEATHS.len() + FORBIDDEN.len();
+    let mut command = shell::command(prefix.join("bin/mpiexec"));
+    wrong.extend(disagreement(&mut command, &program)?);
+    let runs = DEATHS.len() + FORBIDDEN.len() + 1;
     Found::runs(
         runs - wrong.len().min(runs),
         wrong,
@@ -75,7 +84,9 @@ fn death(
     file: &Path,
 ) -> Result<Option<String>, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", file.display());
-    std::fs::write(file, vec![UNTOUCHED; LONG + 2 * GUARD]).map_err(failed)?;
+    let mut bytes = vec![UNTOUCHED; LONG + 2 * GUARD];
+    bytes.resize(LONG + 2 * GUARD + STEPS, 0);
+    std::fs::write(file, bytes).map_err(failed)?;
     let output = shell::output(job.arg(what).arg(file))?;
     let told = String::from_utf8_lossy(&output.stderr);
     let sentence = format!("rank {rank} (pid");
@@ -86,7 +97,26 @@ fn death(
         )));
     }
     let bytes = std::fs::read(file).map_err(failed)?;
-    Ok(strayed(&bytes, has_begun).map(|why| format!("{what}: {why}")))
+    let bytes = &bytes[..bytes.len() - STEPS];
+    Ok(strayed(bytes, has_begun).map(|why| format!("{what}: {why}")))
+}
+
+/// What is wrong with the end of a job whose ranks start long messages in different ways: MPI_Init fails, and names both.
+fn disagreement(mpiexec: &mut Command, program: &Path) -> Result<Option<String>, String> {
+    let rank = |value: &str| {
+        let setting = format!("RANKPOINT_RENDEZVOUS={value}");
+        let words = ["-n", "1", "env", &setting].map(str::to_owned);
+        words.into_iter().chain([program.display().to_string()])
+    };
+    mpiexec.args(["--timeout", "100"]).args(rank("write"));
+    mpiexec.arg(":").args(rank("read")).arg("different");
+    let output = shell::output(mpiexec)?;
+    let told = String::from_utf8_lossy(&output.stderr);
+    let is_named = ["'read' for rank 1", "'write' for rank 0"]
+        .iter()
+        .all(|part| told.contains(part));
+    let is_well = !output.status.success() && is_named;
+    Ok((!is_well).then(|| format!("ranks that differ: {}\n{told}", output.status)))
 }
 
 /// What is wrong with the bytes between the guards, or with these.

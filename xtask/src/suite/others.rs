@@ -23,10 +23,13 @@ struct Suite {
 /// The exit status of a script that could not get its suite.
 const UNAVAILABLE: i32 = 77;
 
+/// What has every receive offered that may be.
+const OFFERS: [&str; 2] = ["RANKPOINT_RENDEZVOUS", "write"];
+
 /// What building C programs of others takes.
 const BUILD_TOOLS: &[Tool] = &[tools::CC, tools::MAKE, tools::PYTHON];
 
-/// mpi4py's.
+/// mpi4py's; in a thorough run once more with offered receives.
 pub(super) fn python(scope: Scope) -> Result<Found, String> {
     let suite = Suite {
         name: "mpi4py",
@@ -35,10 +38,10 @@ pub(super) fn python(scope: Scope) -> Result<Found, String> {
         needs: &[tools::CC, tools::PIP, tools::PYTHON_HEADERS],
         limit_s: 1800,
     };
-    suite.run(scope)
+    suite.run_with_offers_too(scope)
 }
 
-/// MPICH's, without its long tests.
+/// MPICH's, without its long tests; in a thorough run once more with offered receives.
 pub(super) fn mpich(scope: Scope) -> Result<Found, String> {
     let suite = Suite {
         name: "MPICH",
@@ -47,7 +50,7 @@ pub(super) fn mpich(scope: Scope) -> Result<Found, String> {
         needs: BUILD_TOOLS,
         limit_s: 1200,
     };
-    suite.run(scope)
+    suite.run_with_offers_too(scope)
 }
 
 /// All of MPICH's.
@@ -87,7 +90,29 @@ pub(super) fn hosts(scope: Scope) -> Result<Found, String> {
 }
 
 impl Suite {
+    /// The suite, and in a thorough run all of it once more where every receive that may be is offered.
+    fn run_with_offers_too(&self, scope: Scope) -> Result<Found, String> {
+        let usual = self.run(scope)?;
+        match (scope, &usual) {
+            (Scope::Quick, _) | (_, Found::Skipped(_)) => return Ok(usual),
+            (Scope::Thorough, Found::Tests { .. }) => {}
+        }
+        let [variable, value] = OFFERS;
+        let offered = self.run_where(scope, &[(variable, value)]);
+        let runs = [
+            ("as usual".to_owned(), Ok(usual)),
+            (format!("{variable}={value}"), offered),
+        ];
+        let what = format!("tests of {}, once more with offers", self.name);
+        Found::sum(runs, &what)
+    }
+
     fn run(&self, scope: Scope) -> Result<Found, String> {
+        self.run_where(scope, &[])
+    }
+
+    /// The suite with these variables in the environment.
+    fn run_where(&self, scope: Scope, variables: &[(&str, &str)]) -> Result<Found, String> {
         let script = shell::root().join(self.script);
         if let Err(why) = tools::need(self.needs) {
             return Ok(Found::Skipped(why));
@@ -102,8 +127,12 @@ impl Suite {
         let mut command = shell::command("timeout");
         command.args(["-k", "10", &self.limit_s.to_string(), "python3"]);
         command.arg(&script).arg(&prefix).arg(&folder);
-        let log = format!("{}.log", self.name);
-        let (status, text, _) = shell::logged(command.args(arguments), &log)?;
+        command.args(arguments).envs(variables.iter().copied());
+        let log: String = variables
+            .iter()
+            .map(|(_, value)| format!("-{value}"))
+            .collect();
+        let (status, text, _) = shell::logged(&mut command, &format!("{}{log}.log", self.name))?;
         self.judge(&text, status)
     }
 
