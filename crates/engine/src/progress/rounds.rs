@@ -59,7 +59,7 @@ impl VciState {
                 }
                 protocol::publish_preferences(self);
             }
-            Err(error) => self.fault = Some(error.to_string()),
+            Err(error) => self.fail(&error),
         }
         let outsiders = self.transport.take_outsiders();
         if outsiders != 0 {

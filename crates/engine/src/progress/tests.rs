@@ -113,6 +113,29 @@ fn intercommunicators_and_their_parts_have_vcis_too() {
     });
 }
 
+#[test]
+fn a_wait_for_a_lost_peer_says_that_a_process_aborted() {
+    use std::io::{Error, ErrorKind};
+    let kinds = [ErrorKind::ConnectionAborted, ErrorKind::Other];
+    let told = with_comms(1, |_, comms| {
+        kinds.map(|kind| {
+            let mut data = [0; 1];
+            let mut request = start_receive(&comms[0], &mut data, 1);
+            let vci = comms[0].vci();
+            vci.enter()
+                .fail(&Error::new(kind, "rank 1 on host two is away"));
+            let error = wait(vci, &mut request, "test").unwrap_err();
+            vci.enter().fault = None;
+            crate::completion::cancel(vci, request).unwrap();
+            wait(vci, &mut request, "test").unwrap();
+            assert!(error.to_string().contains("is away"), "{error}");
+            error.class()
+        })
+    });
+    let classes = [ErrorClass::ERR_PROC_ABORTED, ErrorClass::ERR_INTERN];
+    assert_eq!(told, [classes, classes]);
+}
+
 /// Two ranks with a communicator for each of several VCIs.
 fn with_comms<R: Send>(
     vcis: usize,

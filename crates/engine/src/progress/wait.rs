@@ -424,7 +424,7 @@ impl Vci {
                 }
                 guard.count_many(Counter::PollsFruitless, u64::from(events == 0));
                 if let Some(fault) = &guard.fault {
-                    return Err(Error::new(ErrorClass::ERR_INTERN, fault.clone()));
+                    return Err(fault.clone());
                 }
                 events
             };

@@ -54,7 +54,7 @@ impl VciState {
                     match transmit(self, index) {
                         Ok(gone) => gone,
                         Err(error) => {
-                            self.fault = Some(error.to_string());
+                            self.fault = Some(error);
                             false
                         }
                     }

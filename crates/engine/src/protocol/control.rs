@@ -12,7 +12,7 @@ pub(crate) fn send_control(state: &mut VciState, peer: LinkIndex, kind: u8, word
     if !state.links[peer].sender.is_connected()
         && let Err(error) = state.links.connect(&mut state.transport, peer)
     {
-        state.fault = Some(error.to_string());
+        state.fail(&error);
         return;
     }
     if state.links[peer].backlogged || !put_control(state, peer, kind, words) {

@@ -51,7 +51,7 @@ fn send_request(state: &mut VciState, peer: LinkIndex, words: [u64; 6]) {
     if !state.links[peer].sender.is_connected()
         && let Err(error) = state.links.connect(&mut state.transport, peer)
     {
-        state.fault = Some(error.to_string());
+        state.fail(&error);
         return;
     }
     if state.links[peer].backlogged || !put_request(state, peer, &words) {
@@ -115,7 +115,7 @@ pub(super) fn arrived_request(state: &mut VciState, ring: usize) -> bool {
                 announce_end(state, index);
             }
         }
-        Err(error) => state.fault = Some(error.to_string()),
+        Err(error) => state.fail(&error),
     }
     true
 }

@@ -3,6 +3,7 @@
 
 // account: request
 
+use std::io;
 use std::ptr::NonNull;
 
 use fabric::node::NodeHandle;
@@ -19,7 +20,7 @@ use super::spare::Spare;
 use super::trace::Trace;
 use super::unexpected::UnexpectedQueue;
 use crate::datatype::SentSignature;
-use crate::errors::Result;
+use crate::errors::{Error, ErrorClass, Result};
 use crate::identity::{LinkIndex, PeerIndex, VciIndex};
 use crate::request::{RequestId, RequestIndex, RequestSlab, Role, flag};
 use crate::settings::{Rendezvous, Settings};
@@ -65,8 +66,8 @@ pub(crate) struct VciState {
     pub(crate) signature: Option<Box<SentSignature>>,
     /// Receives that parked tasks wait for and that are complete since the tasks were polled last.
     pub(crate) woken: Vec<RequestId>,
-    /// Set when a peer breaks the protocol; every wait returns it.
-    pub(crate) fault: Option<String>,
+    /// Set when a peer is lost or breaks the protocol; every wait returns it.
+    pub(crate) fault: Option<Error>,
     pub(crate) node: Node,
     /// What happens, where that is recorded.
     pub(super) trace: Option<Box<Trace>>,
@@ -77,7 +78,23 @@ impl VciState {
     #[cold]
     pub(crate) fn blame(&mut self, peer: LinkIndex, what: &str) {
         let process = self.node.process_of(peer);
-        self.fault = Some(format!("rank {process} {what}"));
+        self.fail_with(format!("rank {process} {what}"));
+    }
+
+    /// Notes an error of the transport: every wait fails with it.
+    #[cold]
+    pub(crate) fn fail(&mut self, error: &io::Error) {
+        let class = match error.kind() {
+            io::ErrorKind::ConnectionAborted => ErrorClass::ERR_PROC_ABORTED,
+            _ => ErrorClass::ERR_INTERN,
+        };
+        self.fault = Some(Error::new(class, error.to_string()));
+    }
+
+    /// Notes something that must not happen: every wait fails with this text about it.
+    #[cold]
+    pub(crate) fn fail_with(&mut self, text: String) {
+        self.fault = Some(Error::new(ErrorClass::ERR_INTERN, text));
     }
 
     /// The state of one of a rank's VCIs.

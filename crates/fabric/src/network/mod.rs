@@ -11,11 +11,15 @@
 //! | `card` | the address and wire version that a rank publishes |
 //! | `peer` | the rings and sequence numbers of one peer |
 //! | `put` | long data that go past the rings |
+//! | `fault` | failures that VCIs are told of |
 //! | `net` | sending, receiving, and the end |
 //! | `shared` | the lock |
 
 mod card;
+mod fault;
 mod frame;
+#[cfg(test)]
+mod fuzz;
 mod net;
 mod peer;
 mod put;
@@ -25,6 +29,7 @@ mod shared;
 #[cfg(test)]
 mod tests;
 
+pub use fault::Fault;
 pub use net::NetPlan;
 pub use peer::{Doorway, PeerKey};
 pub use put::PutBegun;

@@ -14,11 +14,12 @@ use sys::{memory, random};
 
 use super::Network;
 use super::card::Card;
-use super::frame::{CELL_BYTES, FRAME_BYTES, token};
+use super::fault::Fault;
+use super::frame::{CELL_BYTES, FRAME_BYTES, HEADER_BYTES, token};
 use super::peer::{Doorway, Peer, PeerKey, RemoteProcess};
 use super::put::{PUTS, Puts};
 use crate::identity::{PeerIndex, VciIndex};
-use crate::ofi::{Choice, Completion, Endpoint, Library, RECEIVE_BYTES, choose};
+use crate::ofi::{Choice, Completion, Endpoint, Library, RECEIVE_BYTES, choose, queue_bytes};
 use crate::ring::{Feedback, PayloadRule, RingReceiver, RingSender, mirrored_sender};
 use crate::segment::Segment;
 
@@ -35,7 +36,11 @@ const PEER_BYTES: usize = 2 * (RING_CELLS as usize * CELL_BYTES + RING_PAYLOAD_B
 /// Memory for a rank that talks to this many peers on other nodes, beside libfabric's: it is bounded whatever the size of the job.
 const FEW_PEERS: usize = 8;
 const _: () = assert!(
-    RECEIVE_BYTES + SENDS as usize * SLOT_BYTES + FEW_PEERS * PEER_BYTES <= 7 << 20,
+    RECEIVE_BYTES
+        + queue_bytes(HEADER_BYTES, SENDS + PUTS)
+        + SENDS as usize * SLOT_BYTES
+        + FEW_PEERS * PEER_BYTES
+        <= 7 << 20,
     "a rank with few peers takes little memory"
 );
 /// Time for the cards of the other nodes to arrive.
@@ -83,7 +88,7 @@ pub(super) struct State {
     /// Frames of processes that do not belong to the job, until a VCI counts them.
     pub(super) outsiders: u64,
     /// Failures, each of which the next poll of each VCI tells.
-    pub(super) faults: Vec<String>,
+    pub(super) faults: Vec<Fault>,
     /// When this rank began to say farewell.
     leaving: bool,
 }
@@ -112,7 +117,8 @@ impl Net {
     ) -> io::Result<Self> {
         let library = library(plan.library)?;
         let chosen = choose(library, &plan.choice)?;
-        let mut endpoint = Endpoint::open(library, &chosen, FRAME_BYTES, SENDS + PUTS)?;
+        let mut endpoint =
+            Endpoint::open(library, &chosen, HEADER_BYTES..=FRAME_BYTES, SENDS + PUTS)?;
         if endpoint.most_parts() < 2 {
             return Err(io::Error::other(format!(
                 "provider {} takes messages of one part only",
@@ -184,7 +190,7 @@ impl Net {
     }
 
     /// The failures that a VCI has not been told of, of which it knows `told`.
-    pub(super) fn faults_after(&self, told: usize) -> &[String] {
+    pub(super) fn faults_after(&self, told: usize) -> &[Fault] {
         self.state.faults.get(told..).unwrap_or_default()
     }
 
@@ -192,13 +198,17 @@ impl Net {
     /// library's errors, are noted as failures.
     pub(super) fn poll(&mut self) -> usize {
         self.try_poll().unwrap_or_else(|error| {
-            self.state.faults.push(error.to_string());
+            self.state.faults.push(Fault::of(&error));
             0
         })
     }
 
     fn try_poll(&mut self) -> io::Result<usize> {
         let Self { endpoint, state } = self;
+        // The cards prove who sends. Until they are here, nothing has been sent from here, and what arrives stays with the library.
+        if !state.segment.cards_are_ready() {
+            return Ok(0);
+        }
         let events = endpoint.poll(|endpoint, completion| match completion {
             Completion::Sent(number) if number < SENDS => {
                 state.release(number);
@@ -311,55 +321,74 @@ impl State {
     ) -> io::Result<&Arc<RemoteProcess>> {
         if !self.processes.contains_key(&rank) {
             let card = self.card(rank)?;
-            let secret = self.segment.secret();
-            let (here, there) = ((self.me.get(), self.nonce), (rank.get(), card.nonce));
+            let (token_out, token_in) = self.tokens(rank, &card);
             let process = RemoteProcess {
                 host: self.segment.host(self.segment.node_of(rank)),
                 address: endpoint.insert(&card.address)?,
-                token_out: token(secret, here, there),
-                token_in: token(secret, there, here),
+                token_out,
+                token_in,
             };
             self.processes.insert(rank, Arc::new(process));
         }
         Ok(&self.processes[&rank])
     }
 
+    /// A process on another node that is known.
+    pub(super) fn process_of(&self, rank: PeerIndex) -> Option<&RemoteProcess> {
+        self.processes.get(&rank).map(|process| &**process)
+    }
+
+    /// The tokens of frames to a rank and from it.
+    pub(super) fn tokens(&self, rank: PeerIndex, card: &Card) -> (u64, u64) {
+        let secret = self.segment.secret();
+        let (here, there) = ((self.me.get(), self.nonce), (rank.get(), card.nonce));
+        (token(secret, here, there), token(secret, there, here))
+    }
+
     /// The card of a rank; waits until all cards are here.
     pub(super) fn card(&self, rank: PeerIndex) -> io::Result<Card> {
-        let host = self.segment.host(self.segment.node_of(rank));
-        let refuse = |why: &str| {
-            io::Error::other(format!(
-                "rank {rank} on host {host} cannot be reached from rank {}: {why}",
-                self.me
-            ))
-        };
         let begin = Instant::now();
-        let bytes = loop {
-            if self.segment.cards_are_ready() {
-                let card = self.segment.find_card(rank);
-                let bytes = card.map_err(|error| refuse(&error.to_string()))?;
-                if !bytes.is_empty() {
-                    break bytes;
-                }
+        loop {
+            if let Some(card) = self.card_here(rank)? {
+                return Ok(card);
             }
             if self.segment.header().death.load(Ordering::Relaxed) != 0 {
-                return Err(refuse("another rank of the job died"));
+                return Err(self.refusal(rank, "another rank of the job died"));
             }
             if begin.elapsed() > CARDS_LIMIT {
-                return Err(refuse(
-                    "it has not called MPI_Init, or its card did not come",
-                ));
+                let why = "it has not called MPI_Init, or its card did not come";
+                return Err(self.refusal(rank, why));
             }
             std::thread::sleep(Duration::from_micros(50));
-        };
-        let card = Card::parse(&bytes).map_err(|why| refuse(&why))?;
-        if card.provider != self.provider {
-            return Err(refuse(&format!(
-                "its network is {}, this rank's is {}; set RANKPOINT_PROVIDER",
-                card.provider, self.provider
-            )));
         }
-        Ok(card)
+    }
+
+    /// The card of a rank, if it is here.
+    pub(super) fn card_here(&self, rank: PeerIndex) -> io::Result<Option<Card>> {
+        if !self.segment.cards_are_ready() {
+            return Ok(None);
+        }
+        let found = self.segment.find_card(rank);
+        let bytes = found.map_err(|error| self.refusal(rank, &error.to_string()))?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let card = Card::parse(&bytes).map_err(|why| self.refusal(rank, &why))?;
+        if card.provider != self.provider {
+            let (theirs, own) = (&card.provider, &self.provider);
+            let why =
+                format!("its network is {theirs}, this rank's is {own}; set RANKPOINT_PROVIDER");
+            return Err(self.refusal(rank, &why));
+        }
+        Ok(Some(card))
+    }
+
+    fn refusal(&self, rank: PeerIndex, why: &str) -> io::Error {
+        let host = self.segment.host(self.segment.node_of(rank));
+        io::Error::other(format!(
+            "rank {rank} on host {host} cannot be reached from rank {}: {why}",
+            self.me
+        ))
     }
 
     /// A send has left its buffer.
@@ -369,7 +398,7 @@ impl State {
     }
 
     /// A send or put has failed.
-    fn failed(&mut self, number: u32, reason: &str) -> io::Result<()> {
+    pub(super) fn failed(&mut self, number: u32, reason: &str) -> io::Result<()> {
         let owner = match number.checked_sub(SENDS) {
             Some(slot) => self.failed_put(slot as usize),
             None => {
@@ -385,10 +414,9 @@ impl State {
         if self.leaving {
             return Ok(());
         }
-        Err(io::Error::other(format!(
-            "rank {} on host {} cannot be reached any longer: {reason}",
-            peer.key.process, peer.process.host
-        )))
+        let (rank, host) = (peer.key.process, &peer.process.host);
+        let text = format!("rank {rank} on host {host} cannot be reached any longer: {reason}");
+        Err(Fault::loss(text).into())
     }
 
     /// Puts a peer on the list of those to whom something is to be sent.

@@ -38,8 +38,8 @@ impl State {
                 self.outsiders += 1;
                 return Ok(());
             }
-            // A process that cannot prove itself makes no peers.
-            None if self.process(endpoint, rank)?.token_in != header.token => {
+            // A process that cannot prove itself makes no peers and gets no address.
+            None if !self.is_member(rank, header.token) => {
                 self.outsiders += 1;
                 return Ok(());
             }
@@ -77,6 +77,17 @@ impl State {
             Kind::Cells => {}
         }
         Ok(())
+    }
+}
+
+impl State {
+    /// Whether a token proves that a frame of a process that has sent none yet is of this rank. A rank that cannot be reached proves nothing.
+    fn is_member(&self, rank: PeerIndex, given: u64) -> bool {
+        if let Some(process) = self.process_of(rank) {
+            return process.token_in == given;
+        }
+        let card = self.card_here(rank);
+        card.is_ok_and(|card| card.is_some_and(|card| self.tokens(rank, &card).1 == given))
     }
 }
 

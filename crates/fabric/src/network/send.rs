@@ -5,6 +5,7 @@
 use std::io;
 use std::ptr::NonNull;
 
+use super::fault::Fault;
 use super::frame::{CELL_BYTES, HEADER_BYTES, Header, Kind, MOST_CELLS, MOST_PAYLOAD};
 use super::net::{SLOT_BYTES, State};
 use crate::ofi::{Endpoint, Part, Sent};
@@ -110,7 +111,9 @@ impl State {
                 known.is_gone = true;
                 let (rank, host) = (known.key.process, &known.process.host);
                 let text = format!("rank {rank} on host {host} cannot be reached: {error}");
-                self.faults.push(text);
+                // One that was never heard of may be out of reach for reasons of this side.
+                let is_loss = known.sequence_in != 0;
+                self.faults.push(Fault { text, is_loss });
             }
         }
     }

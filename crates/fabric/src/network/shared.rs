@@ -8,6 +8,7 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
+use super::fault::Fault;
 use super::net::{Net, NetPlan};
 use super::peer::{Doorway, PeerKey};
 use super::put::PutBegun;
@@ -34,7 +35,7 @@ pub struct Found {
     /// Frames that were dropped because their sender did not prove that it belongs to the job.
     pub outsiders: u64,
     /// Failures.
-    pub faults: Vec<String>,
+    pub faults: Vec<Fault>,
 }
 
 impl Network {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two processes' networks in one process, over libfabric on the loopback interface. Skipped where libfabric is not installed.
 
+use std::io;
 use std::ptr::{NonNull, null};
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::frame::{Header, Kind, token};
 use super::net::{Net, RING_CELLS, State};
 use super::peer::PeerKey;
-use super::{Doorway, NetPlan, Network};
+use super::{Doorway, Fault, NetPlan, Network};
 use crate::identity::{PeerIndex, VciIndex};
 use crate::nodes::{NodePlan, create_on_node};
 use crate::observe::NodeFile;
@@ -31,7 +33,29 @@ const PLAN: NetPlan<'_> = NetPlan {
 };
 
 /// The networks of two ranks, each alone on its node; `None` where there is no libfabric.
-fn pair() -> Option<[&'static Network; 2]> {
+pub(super) fn pair() -> Option<[&'static Network; 2]> {
+    let (nets, launchers) = pair_without_cards()?;
+    for node in [0, 1] {
+        bring_cards(&launchers, node);
+    }
+    Some(nets)
+}
+
+/// Brings the card of the other rank to a node.
+fn bring_cards(launchers: &[NodeFile; 2], node: usize) {
+    let other = 1 - node;
+    let card = launchers[other].card(other as u32).unwrap();
+    launchers[node].put_card(other as u32, &card).unwrap();
+    launchers[node].announce_cards().unwrap();
+}
+
+/// The networks of two ranks whose cards have not been exchanged, and the launcher's views of the nodes.
+fn pair_without_cards() -> Option<([&'static Network; 2], [NodeFile; 2])> {
+    pair_with_secrets([[3, 4]; 2])
+}
+
+/// The same in a job whose nodes have been told of these secrets.
+fn pair_with_secrets(secrets: [[u64; 2]; 2]) -> Option<([&'static Network; 2], [NodeFile; 2])> {
     if Library::open(None).is_err() {
         eprintln!("skipped: libfabric is not installed");
         return None;
@@ -48,7 +72,7 @@ fn pair() -> Option<[&'static Network; 2]> {
             node,
             node_of: &[0, 1],
             hosts: &hosts,
-            secret: [3, 4],
+            secret: secrets[node as usize],
         };
         create_on_node(&plan, &nodes).unwrap()
     });
@@ -59,12 +83,7 @@ fn pair() -> Option<[&'static Network; 2]> {
         let me = PeerIndex::new(ranks.next().unwrap());
         &**Box::leak(Box::new(Network::open(segment, me, &PLAN).unwrap()))
     });
-    for (here, there) in [(0, 1), (1, 0)] {
-        let card = launchers[there].card(there as u32).unwrap();
-        launchers[here].put_card(there as u32, &card).unwrap();
-        launchers[here].announce_cards().unwrap();
-    }
-    Some(nets)
+    Some((nets, launchers))
 }
 
 /// The VCI that the tests use there and here.
@@ -276,7 +295,9 @@ fn frames_of_outsiders_are_dropped_and_counted() {
     let Some(nets) = pair() else { return };
     let mut net = nets[1].lock();
     let Net { endpoint, state } = &mut *net;
-    let right = state.process(endpoint, PeerIndex::new(0)).unwrap().token_in;
+    let rank = PeerIndex::new(0);
+    let card = state.card(rank).unwrap();
+    let right = state.tokens(rank, &card).1;
     let mut give = |state: &mut State, frame: &[u8]| state.arrived(endpoint, frame);
     let header = |sender, token| Header {
         token,
@@ -305,6 +326,7 @@ fn frames_of_outsiders_are_dropped_and_counted() {
     give(state, &no_vci.to_bytes()).unwrap();
     assert_eq!(state.outsiders, 305);
     assert!(state.accepted.is_empty() && state.peers.is_empty());
+    assert!(state.process_of(rank).is_none(), "no address for outsiders");
     // With the right token the same is a member's, and what breaks the protocol is told.
     give(state, &header(0, right).to_bytes()).unwrap();
     let again = give(state, &header(0, right).to_bytes()).unwrap_err();
@@ -317,6 +339,92 @@ fn frames_of_outsiders_are_dropped_and_counted() {
     drop(net);
     let counts = [0, 1].map(|_| nets[1].poll(HERE, 0).outsiders);
     assert_eq!(counts, [305, 0], "told once, for a counter");
+}
+
+#[test]
+fn frames_wait_for_the_cards_and_those_of_outsiders_keep_nobody() {
+    let Some((nets, launchers)) = pair_without_cards() else {
+        return;
+    };
+    bring_cards(&launchers, 0);
+    let header = Header {
+        token: 5,
+        sender: 0,
+        vcis: [0, 3],
+        sequence: 0,
+        kind: Kind::Cells,
+        cells: 0,
+        feedback: Feedback::default(),
+    };
+    let begin = Instant::now();
+    {
+        let mut net = nets[1].lock();
+        let Net { endpoint, state } = &mut *net;
+        state.arrived(endpoint, &header.to_bytes()).unwrap();
+        assert_eq!(std::mem::take(&mut state.outsiders), 1);
+    }
+    let (mut sender, doorway) = connect(nets[0], 1);
+    assert!(sender.put_words(0, 7, 99, &[1]));
+    // SAFETY: of `connect`; the network is leaked.
+    unsafe { Network::ring(doorway) };
+    for _ in 0..100 {
+        poll(nets);
+        let found = nets[1].poll(THERE, 0);
+        assert!(found.accepted.is_empty() && found.outsiders == 0);
+    }
+    assert!(begin.elapsed().as_secs() < 10);
+    bring_cards(&launchers, 1);
+    assert_eq!(accept(nets, nets[1], THERE).1.match_word(), 99);
+}
+
+#[test]
+fn a_peer_whose_send_fails_is_lost_and_one_that_breaks_the_protocol_is_not() {
+    let Some(nets) = pair() else { return };
+    let _ring = connect(nets[0], 1);
+    let mut net = nets[0].lock();
+    let slot = net.state.free.pop().unwrap();
+    net.state.owners[slot as usize] = 0;
+    let lost = net.state.failed(slot, "no route to host").unwrap_err();
+    assert_eq!(lost.kind(), io::ErrorKind::ConnectionAborted);
+    net.state.faults.push(Fault::of(&lost));
+    let broken = io::Error::other("rank 1 broke the protocol");
+    net.state.faults.push(Fault::of(&broken));
+    drop(net);
+    let [lost, broken] = <[Fault; 2]>::try_from(nets[0].poll(HERE, 0).faults).unwrap();
+    let text = "rank 1 on host two cannot be reached any longer: no route to host";
+    assert_eq!((lost.is_loss, &*lost.text), (true, text));
+    assert!(!broken.is_loss && nets[0].poll(HERE, 2).faults.is_empty());
+    let kinds = [lost, broken].map(|fault| io::Error::from(fault).kind());
+    assert_eq!(
+        kinds,
+        [io::ErrorKind::ConnectionAborted, io::ErrorKind::Other]
+    );
+}
+
+#[test]
+fn frames_under_another_secret_are_dropped_and_counted() {
+    let Some((nets, launchers)) = pair_with_secrets([[3, 4], [3, 5]]) else {
+        return;
+    };
+    for node in [0, 1] {
+        bring_cards(&launchers, node);
+    }
+    let (mut sender, doorway) = connect(nets[0], 1);
+    assert!(sender.put_words(0, 7, 99, &[1]));
+    // SAFETY: of `connect`; the network is leaked.
+    unsafe { Network::ring(doorway) };
+    let begin = Instant::now();
+    loop {
+        poll([nets[0], nets[0]]);
+        let found = nets[1].poll(THERE, 0);
+        assert!(found.accepted.is_empty() && found.faults.is_empty());
+        if found.outsiders == 1 {
+            break;
+        }
+        assert!(begin.elapsed().as_secs() < 10);
+    }
+    let net = nets[1].lock();
+    assert!(net.state.process_of(PeerIndex::new(0)).is_none());
 }
 
 #[test]

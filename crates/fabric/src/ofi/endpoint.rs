@@ -8,6 +8,7 @@
 use std::ffi::c_void;
 use std::io;
 use std::mem::offset_of;
+use std::ops::RangeInclusive;
 use std::ptr::{self, NonNull};
 
 use super::Library;
@@ -17,14 +18,10 @@ use super::abi::{
     function,
 };
 use super::choose::Chosen;
-use super::open::{BUFFERS, Opened, SINGLE_BUFFERS, missing};
+use super::open::{BUFFER_BYTES, BUFFERS, Opened, SINGLE_BUFFERS, missing};
 use super::puts::Puts;
 use sys::memory;
 
-/// Bytes of one receive buffer, which takes many messages.
-const BUFFER_BYTES: usize = 128 << 10;
-/// Bytes of the receive buffers of an endpoint whose provider fills each with many messages.
-pub const RECEIVE_BYTES: usize = BUFFERS * BUFFER_BYTES;
 /// Completions read at once.
 const BATCH: usize = 16;
 /// Access to memory for sending and receiving (man fi_mr).
@@ -132,17 +129,18 @@ const NO_ENTRY: CqEntry = CqEntry {
 };
 
 impl Endpoint {
-    /// Opens an endpoint whose messages have at most `message_bytes` bytes, with at most `sends` sends under way.
+    /// Opens an endpoint whose messages have so many bytes, with at most `sends` sends under way.
     ///
     /// # Errors
     /// The library's, with the call.
     pub fn open(
         library: &'static Library,
         chosen: &Chosen<'_>,
-        message_bytes: usize,
+        message_bytes: RangeInclusive<usize>,
         sends: u32,
     ) -> io::Result<Self> {
-        let opened = Opened::new(library, chosen, sends)?;
+        let (least_bytes, message_bytes) = message_bytes.into_inner();
+        let opened = Opened::new(library, chosen, least_bytes, sends)?;
         // SAFETY: the attributes and objects exist, and their tables are those of their kinds.
         unsafe {
             let info = &*chosen.info();

@@ -15,7 +15,8 @@ mod put;
 mod puts;
 
 pub use choose::{Choice, Chosen, Offer, choose, offers};
-pub use endpoint::{Arrived, Completion, Endpoint, Part, RECEIVE_BYTES, Sent};
+pub use endpoint::{Arrived, Completion, Endpoint, Part, Sent};
 pub use library::Library;
 pub use limits::Limits;
+pub use open::{RECEIVE_BYTES, queue_bytes};
 pub use put::{Opening, Region};

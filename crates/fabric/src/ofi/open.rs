@@ -9,7 +9,7 @@ use std::ptr::{self, NonNull};
 
 use super::Library;
 use super::abi::{
-    Av, AvAttr, Cq, CqAttr, Domain, DomainOps, Ep, EpOps, FI_AV_TABLE, FI_CQ_FORMAT_DATA,
+    Av, AvAttr, Cq, CqAttr, CqEntry, Domain, DomainOps, Ep, EpOps, FI_AV_TABLE, FI_CQ_FORMAT_DATA,
     FI_ENABLE, FI_MULTI_RECV, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, FI_RECV, FI_TRANSMIT,
     FI_WAIT_NONE, FabricOps, Fid, FidOps, Roomy, function,
 };
@@ -17,8 +17,28 @@ use super::choose::Chosen;
 
 /// Receive buffers of an endpoint.
 pub(super) const BUFFERS: usize = 4;
+/// Bytes of one receive buffer, which takes many messages.
+pub(super) const BUFFER_BYTES: usize = 128 << 10;
+/// Bytes of the receive buffers of an endpoint whose provider fills each with many messages.
+pub const RECEIVE_BYTES: usize = BUFFERS * BUFFER_BYTES;
 /// Receive buffers of a provider for which each takes one message.
 pub(super) const SINGLE_BUFFERS: usize = 32;
+
+/// Completions that may wait in a queue: those of all sends, and of as many messages of at least so many bytes as the receive buffers hold.
+/// A queue with more of them than it has room for may lose some, and is of no use from then on.
+const fn most_completions(takes_many: bool, least_bytes: usize, sends: u32) -> usize {
+    let receives = if takes_many {
+        BUFFERS * BUFFER_BYTES.div_ceil(least_bytes)
+    } else {
+        SINGLE_BUFFERS
+    };
+    receives + sends as usize
+}
+
+/// Memory of the completion queue of such an endpoint.
+pub const fn queue_bytes(least_bytes: usize, sends: u32) -> usize {
+    most_completions(true, least_bytes, sends).next_power_of_two() * size_of::<CqEntry>()
+}
 
 pub(super) fn missing(what: &str) -> io::Error {
     io::Error::other(format!("libfabric has no {what}"))
@@ -36,7 +56,12 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    pub(super) fn new(library: &Library, chosen: &Chosen<'_>, sends: u32) -> io::Result<Self> {
+    pub(super) fn new(
+        library: &Library,
+        chosen: &Chosen<'_>,
+        least_bytes: usize,
+        sends: u32,
+    ) -> io::Result<Self> {
         let check = |call: &str, code: c_int| match code {
             0 => Ok(()),
             code => Err(library.error(call, code as isize)),
@@ -58,15 +83,10 @@ impl Opened {
             let ops = (*domain).ops;
 
             let takes_many = (*info).caps & FI_MULTI_RECV != 0;
-            let receives = if takes_many {
-                BUFFERS * 64
-            } else {
-                SINGLE_BUFFERS
-            };
             let open = function!(ops, DomainOps, cq_open).ok_or_else(|| missing("fi_cq_open"))?;
             let mut cq = ptr::null_mut();
             let mut attr = Roomy::new(CqAttr {
-                size: receives + sends as usize,
+                size: most_completions(takes_many, least_bytes, sends),
                 flags: 0,
                 format: FI_CQ_FORMAT_DATA,
                 wait_obj: FI_WAIT_NONE,

@@ -123,7 +123,7 @@ impl Nodes {
         self.outsiders += found.outsiders;
         self.told += found.faults.len();
         match found.faults.into_iter().next() {
-            Some(fault) => Err(io::Error::other(fault)),
+            Some(fault) => Err(fault.into()),
             None => Ok(()),
         }
     }

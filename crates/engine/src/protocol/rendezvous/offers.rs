@@ -64,7 +64,7 @@ fn offer_receive(state: &mut VciState, index: RequestIndex, key: Key) {
     if !state.links[key.peer].sender.is_connected()
         && let Err(error) = state.links.connect(&mut state.transport, key.peer)
     {
-        state.fault = Some(error.to_string());
+        state.fail(&error);
         return;
     }
     // A queued answer to another message has to arrive first; and an offer that comes late is of no use.
@@ -360,7 +360,7 @@ fn send_rts(state: &mut VciState, peer: LinkIndex, send: SendId) {
     };
     let word = state.slab.record(index).match_word;
     if !announce(state, index, peer, word) {
-        state.fault = Some("a cell that was there was not available".to_owned());
+        state.fail_with("a cell that was there was not available".to_owned());
         return;
     }
     state.links[peer].ring_doorbell();

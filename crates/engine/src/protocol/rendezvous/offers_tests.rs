@@ -581,7 +581,7 @@ fn a_peer_that_breaks_the_rules_is_named() {
                 let fault = process.vci().enter().fault.take();
                 cancel(process.vci(), request).unwrap();
                 assert_eq!(end(process, request).map(drop), Ok(()));
-                fault.unwrap_or_default()
+                fault.map(|fault| fault.to_string()).unwrap_or_default()
             });
             meet.wait();
             text

@@ -101,7 +101,7 @@ fn push_chunks(
         let link = &mut state.links[entry.target];
         let words = [entry.remote, bytes as u64, location, taken];
         if !link.sender.put_words(cell::CHUNK, 0, 0, &words) {
-            state.fault = Some("a reserved cell was not available".to_owned());
+            state.fail_with("a reserved cell was not available".to_owned());
             return chunks;
         }
         link.ring_doorbell();
