@@ -30,6 +30,18 @@ pub const HEARTBEAT_VARIABLE: &str = "RANKPOINT_LAUNCH_HEARTBEAT";
 pub const INTERFACE_VARIABLE: &str = "RANKPOINT_INTERFACE";
 /// Read: hosts that one command starts agents on; more are reached through branches; 0 reaches all directly.
 pub const TREE_VARIABLE: &str = "RANKPOINT_LAUNCH_TREE";
+/// Settings of libfabric's providers that ranks of a job of several hosts need, unless the user sets them: receive buffers that all peers
+/// share (without them each peer takes some), messages that match in software where the network card runs out of entries, and memory of
+/// the network that a child process does not share. libfabric reads them at its first call in a process.
+const PROVIDER_SETTINGS: [(&str, &str); 3] = [
+    ("FI_OFI_RXM_USE_SRX", "1"),
+    ("FI_CXI_RX_MATCH_MODE", "hybrid"),
+    ("RDMAV_FORK_SAFE", "1"),
+];
+/// libfabric's name for the number of ranks of a job, by which providers size their tables.
+const UNIVERSE_VARIABLE: &str = "FI_UNIVERSE_SIZE";
+/// What providers suppose where it is not set.
+const UNIVERSE: u32 = 256;
 /// The only argument of an agent.
 pub(crate) const AGENT_FLAG: &str = "--agent";
 /// The only argument of a branch.
@@ -59,6 +71,13 @@ pub const DEFAULT_HEARTBEAT: Duration = Duration::from_secs(5);
 pub const DEFAULT_TREE: usize = 32;
 /// Programs that have the launcher's command line as a command of their own, and that command.
 const COMMANDS_WITHIN: [(&str, &str); 1] = [("rankpoint", "run")];
+
+/// Settings of libfabric for the ranks of a job of several hosts.
+pub(crate) fn of_providers(job_ranks: u32) -> impl Iterator<Item = (&'static str, String)> {
+    let fixed = PROVIDER_SETTINGS.map(|(name, value)| (name, value.to_owned()));
+    let universe = (UNIVERSE_VARIABLE, job_ranks.max(UNIVERSE).to_string());
+    fixed.into_iter().chain([universe])
+}
 
 /// The time between asking the ranks to end and killing them.
 ///

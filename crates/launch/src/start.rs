@@ -136,6 +136,9 @@ impl Starter<'_> {
             command.current_dir(directory);
         }
         set_environment(&mut command, &program.environment);
+        if matches!(&self.share.nodes, Some(nodes) if nodes.hosts.len() > 1) {
+            set_for_providers(&mut command, self.share.job_ranks);
+        }
         command
             .env(
                 JOB_VARIABLE,
@@ -252,6 +255,15 @@ fn set_environment(command: &mut Command, environment: &Environment) {
         }
     }
     command.envs(environment.set.iter().map(|(name, value)| (name, value)));
+}
+
+/// Sets what libfabric's providers need, unless the environment that the job brings along has it.
+fn set_for_providers(command: &mut Command, job_ranks: u32) {
+    for (name, value) in settings::of_providers(job_ranks) {
+        if command.get_envs().all(|(given, _)| given != name) {
+            command.env(name, value);
+        }
+    }
 }
 
 /// Which streams pass through the launcher for the sake of whole lines, and the ranks' limit of open files where the

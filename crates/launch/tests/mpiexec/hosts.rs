@@ -86,6 +86,29 @@ fn environment_directory_and_limits_go_along() {
 }
 
 #[test]
+fn providers_get_their_settings_unless_the_user_sets_them() {
+    let script =
+        "echo $FI_UNIVERSE_SIZE $FI_OFI_RXM_USE_SRX $FI_CXI_RX_MATCH_MODE $RDMAV_FORK_SAFE";
+    let done = run("-hosts qa,qb", script);
+    assert_eq!(done.sorted(), ["256 1 hybrid 1", "256 1 hybrid 1"]);
+    let done = run(
+        "-hosts qa:150,qb:150 -n 300 -genvnone",
+        "echo $FI_UNIVERSE_SIZE",
+    );
+    assert_eq!(done.sorted(), ["300"; 300]);
+    let mut given = command(
+        HERE,
+        "-hosts qa,qb -genv FI_CXI_RX_MATCH_MODE software",
+        script,
+    );
+    given.env("FI_UNIVERSE_SIZE", "9");
+    let done = start(&mut given).finish();
+    assert_eq!(done.sorted(), ["9 1 software 1", "9 1 software 1"]);
+    let done = run("-hosts qa -n 1", script);
+    assert_eq!(done.out, "\n", "one host needs none");
+}
+
+#[test]
 fn exit_status_is_that_of_the_first_rank_that_failed() {
     let done = run("-hosts qa,qb,qc", "exit $((RANKPOINT_LAUNCH_RANK * 4))");
     assert!([4, 8].contains(&done.code()), "{done:?}");
