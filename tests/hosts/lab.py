@@ -7,6 +7,7 @@ usage: lab.py FOLDER up N             start the hosts h1 ... hN, which replace t
        lab.py FOLDER link HOST up|down
                                       plug or unplug a host's cable
        lab.py FOLDER kill HOST        unplug it, then end all of its processes at once
+       lab.py FOLDER restart HOST     the same, and the host is there again with its address
        lab.py FOLDER down             end all hosts
 
 A host is a process with network, host name, shared memory, process ids and mounts of its own; the file system is shared. Host K has the
@@ -131,17 +132,18 @@ class Lab:
         self.state["processes"][name] = (pid, started_at(pid))
         self.save()
 
-    def start_host(self, host):
-        """Starts a host and plugs in its cable."""
+    def start_host(self, host, card=None):
+        """Starts a host and plugs in its cable, with the address of its network card, if that has to be a certain one."""
         spaces = ["--net", "--uts", "--ipc", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
         self.start(host, ["unshare", *spaces])
         pid, cable = self.pid(host), f"to-{host}"
         self.in_bridge("ip", "link", "add", cable, "type", "veth", "peer", "name", "eth0", "netns", pid)
         self.in_bridge("ip", "link", "set", cable, "master", "br0", "up")
+        address = f" && ip link set eth0 address {card}" if card else ""
         setup = (
             f"hostname {host} && mount -t tmpfs -o mode=1777 shm /dev/shm && mount -t tmpfs -o mode=755 run /run"
             f" && mkdir /run/sshd && mount --bind {self.folder}/names /etc/hosts"
-            f" && ip link set lo up && ip addr add {self.address(host)}/24 dev eth0 && ip link set eth0 up"
+            f"{address} && ip link set lo up && ip addr add {self.address(host)}/24 dev eth0 && ip link set eth0 up"
         )
         run(*self.enter(host), "sh", "-c", setup)
 
@@ -176,9 +178,14 @@ MaxStartups 100
         (keys / "config").write_text(client, encoding="ascii")
         (keys / "sshd_config").write_text(server, encoding="ascii")
         for host in self.hosts:
-            if Path("/etc/ssh/ssh_config").exists():
-                run(*self.enter(host), "mount", "--bind", keys / "config", "/etc/ssh/ssh_config")
-            run(*self.enter(host), SSHD, "-f", keys / "sshd_config", "-E", self.folder / f"{host}.sshd.log")
+            self.start_sshd_on(host)
+
+    def start_sshd_on(self, host):
+        """Starts sshd on a host, with the key that all have."""
+        keys = self.folder / "ssh"
+        if Path("/etc/ssh/ssh_config").exists():
+            run(*self.enter(host), "mount", "--bind", keys / "config", "/etc/ssh/ssh_config")
+        run(*self.enter(host), SSHD, "-f", keys / "sshd_config", "-E", self.folder / f"{host}.sshd.log")
 
     @property
     def ssh(self):
@@ -208,6 +215,16 @@ MaxStartups 100
         """A host loses its power: nobody gets a last packet from it."""
         self.link(host, "down")
         self.end(host)
+
+    def restart(self, host):
+        """A host loses its power, and is there again with its address at once."""
+        card = run(*self.enter(host), "ip", "-brief", "link", "show", "eth0").stdout.split()[2]
+        self.kill(host)
+        # The cable of the old one goes with it, sooner or later.
+        run("nsenter", "-t", self.pid("bridge"), "-n", "--", "ip", "link", "del", f"to-{host}", check=False)
+        self.start_host(host, card)
+        if self.ssh:
+            self.start_sshd_on(host)
 
     def end(self, name):
         """Ends a host or the bridge."""
@@ -247,7 +264,7 @@ def main(words):
     if verb == "up":
         lab.up(int(rest[0]))
     else:
-        {"link": lab.link, "kill": lab.kill, "down": lab.down}[verb](*rest)
+        {"link": lab.link, "kill": lab.kill, "restart": lab.restart, "down": lab.down}[verb](*rest)
 
 
 if __name__ == "__main__":

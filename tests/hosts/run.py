@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent))
+import faults
 import launchers
 from lab import UNAVAILABLE, Lab, Unavailable
 
@@ -144,6 +145,14 @@ class Site:
     def job(self, flags, *program, **more):
         """Starts a job."""
         return Job(self, flags, *program, **more)
+
+    def end_one(self, host, words):
+        """Kills the first process of a host whose command line has these words."""
+        script = (
+            "for each in /proc/[0-9]*; do words=$(tr '\\0' ' ' <$each/cmdline 2>/dev/null); case $words in "
+            '*"$1"*) [ ${each#/proc/} != $$ ] && kill -KILL ${each#/proc/} && exit;; esac; done; exit 1'
+        )
+        subprocess.run([*self.lab.enter(host), "sh", "-c", script, "sh", words], check=True, timeout=LIMIT_S)
 
     def clean(self):
         """Waits until nothing is left on any host."""
@@ -418,6 +427,7 @@ def main(words):
     quick = "--quick" in words
     prefix, folder, *names = [word for word in words if word != "--quick"]
     site = Site(prefix, folder)
+    CASES.update(faults.CASES)
     CASES.update(launchers.CASES)
     try:
         site.lab.up(3)

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Cases of run.py in which something between or on the hosts of a job of MPI fails, or the hosts do not fit together."""
+
+import os
+import subprocess
+import time
+
+from launchers import LIMIT_S, Skip
+
+# Times that all ranks of a new job meet all others at once.
+FIRST_CONTACTS = int(os.environ.get("RANKPOINT_TEST_CONTACTS", "5"))
+CASES = {}
+
+
+def case(body):
+    """A function is a case, which needs a network between hosts."""
+
+    def checked(site):
+        if not site.has_network():
+            raise Skip("libfabric offers no network between hosts")
+        body(site)
+
+    CASES[body.__name__] = checked
+    return checked
+
+
+@case
+def cable_pulled_during_long_messages(site):
+    job = site.job("-hosts h1,h2", str(site.program("long")), "6")
+    assert job.first_line() == "begun", job.end().err
+    site.lab.link("h2", "down")
+    time.sleep(2)
+    site.lab.link("h2", "up")
+    job.expect(0, "all is right")
+
+
+@case
+def killed_ranks_and_agents_end_the_others(site):
+    program = str(site.program("endless"))
+    for words, code, parts in [
+        (program, 137, ["on h3", "SIGKILL", "the other 3 ranks"]),
+        ("mpiexec --agent", 1, ["lost the agent on host h3"]),
+    ]:
+        job = site.job("-hosts h1:2,h3:2 -n 4", program)
+        assert job.first_line() == "begun", job.end().err
+        begin = time.monotonic()
+        site.end_one("h3", words)
+        job.fails(code, *parts, since=begin)
+        site.clean()
+
+
+@case
+def host_that_comes_back_is_not_the_same(site):
+    for by in ["ssh", "command"]:
+        job = site.job("-hosts h1:2,h3:2 -n 4", str(site.program("endless")), by=by)
+        assert job.first_line() == "begun", job.end().err
+        begin = time.monotonic()
+        site.lab.restart("h3")
+        job.fails(1, "h3", since=begin)
+        site.clean()
+
+
+@case
+def all_ranks_meet_all_others_at_once(site):
+    program = str(site.program("contact"))
+    for _ in range(FIRST_CONTACTS):
+        site.job("-hosts h1:2,h2:2,h3:2 -n 6", program).expect(0, "all have met")
+
+
+@case
+def jobs_of_one_host_do_not_load_libfabric(site):
+    program = str(site.program("contact"))
+    site.job("-hosts h1:2 -n 2", program, "libfabric").expect(0, "all have met", "no libfabric")
+    site.job("-hosts h1,h2", program, "libfabric").expect(0, "all have met", "libfabric is loaded")
+
+
+@case
+def library_that_is_missing_or_too_old(site):
+    program = str(site.program("contact"))
+    absent = "-genv RANKPOINT_LIBFABRIC /nowhere/libfabric.so.1"
+    job = site.job(f"{absent} -hosts h1,h2", program).fails(16, "on h")
+    assert "needs libfabric, which cannot be loaded" in job.err and "RANKPOINT_LIBFABRIC" in job.err, job.err
+    site.job(f"{absent} -hosts h1:2 -n 2", program).expect(0, "all have met")
+    source, old = site.folder / "old.c", site.folder / "old.so"
+    source.write_text("unsigned fi_version(void) { return 1 << 16 | 10; }\n", encoding="ascii")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", old, source], check=True, timeout=LIMIT_S)
+    job = site.job(f"-genv RANKPOINT_LIBFABRIC {old} -hosts h1,h2", program).fails(16, "on h")
+    assert f"{old} is no libfabric of version 1.14 or later: its version is 1.10" in job.err, job.err
+
+
+@case
+def provider_that_is_not_there(site):
+    program = str(site.program("contact"))
+    job = site.job("-genv RANKPOINT_PROVIDER cxi -hosts h1,h2", program).fails(16, "on h")
+    assert "offers no network that can be used with RANKPOINT_PROVIDER=cxi; it has " in job.err, job.err
+    assert " on eth0" in job.err, job.err
+
+
+@case
+def hosts_with_different_providers(site):
+    other = "[ $(hostname) != h2 ] || export RANKPOINT_PROVIDER='tcp;ofi_rxm'"
+    words = ["sh", "-c", f"{other}; exec {site.program('contact')}"]
+    job = site.job("-hosts h1,h2", *words).end()
+    assert job.code not in (0, 124) and job.seconds < 10, f"status {job.code} after {job.seconds:.1f} s: {job.err}"
+    told = [f"on host {host} cannot be reached from rank" in job.err for host in ["h1", "h2"]]
+    assert any(told) and "its network is " in job.err and "set RANKPOINT_PROVIDER" in job.err, job.err
