@@ -105,11 +105,11 @@ fn death(
 fn disagreement(mpiexec: &mut Command, program: &Path) -> Result<Option<String>, String> {
     let rank = |value: &str| {
         let setting = format!("RANKPOINT_RENDEZVOUS={value}");
-        let words = ["-n", "1", "env", &setting].map(str::to_owned);
-        words.into_iter().chain([program.display().to_string()])
+        let program = program.display().to_string();
+        ["-n", "1", "env", &setting, &program, "different"].map(str::to_owned)
     };
     mpiexec.args(["--timeout", "100"]).args(rank("write"));
-    mpiexec.arg(":").args(rank("read")).arg("different");
+    mpiexec.arg(":").args(rank("read"));
     let output = shell::output(mpiexec)?;
     let told = String::from_utf8_lossy(&output.stderr);
     let is_named = ["'read' for rank 1", "'write' for rank 0"]
