@@ -117,6 +117,15 @@ impl Layout {
         }
         let elements = self.elements();
         match &self.form {
+            // One element that is a row, as MPI_Type_vector makes it, needs no position in dimensions.
+            Form::Regular(nest) if range == (0..self.size()) && nest.dimensions.len() == 1 => {
+                sink.row(Row {
+                    offset: nest.block.offset,
+                    bytes: nest.block.bytes,
+                    count: nest.dimensions[0].count,
+                    stride: nest.dimensions[0].stride,
+                });
+            }
             Form::Regular(nest) => with_outer!(&nest.dimensions, elements, |dimensions| {
                 walk_nest::<N>(nest.block, dimensions, range, sink);
             }),
