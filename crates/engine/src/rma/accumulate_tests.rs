@@ -20,7 +20,7 @@ fn named(code: u32) -> &'static Arc<Datatype> {
 /// Every way in which the memory of an allocated window is reached in this run.
 fn paths() -> Vec<Settings> {
     let forced = if shares_memory() {
-        vec![RmaPath::Best, RmaPath::Message]
+        vec![RmaPath::Best, RmaPath::Attach, RmaPath::Message]
     } else {
         vec![RmaPath::Best]
     };
