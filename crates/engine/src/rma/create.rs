@@ -16,6 +16,7 @@ use super::hints::WindowHints;
 use super::message::Channel;
 use super::polled::{Helper, MOST_HELPERS, Willingness};
 use super::target::{Path, Target};
+use super::told::{self, Told};
 use super::window::{Flavor, Owned, Values, Window};
 use crate::attr::Attributes;
 use crate::coll::{self, Collective};
@@ -25,74 +26,6 @@ use crate::errors::{Error, ErrorClass, Result};
 use crate::identity::Rank;
 use crate::settings::RmaPath;
 use crate::task::block_on;
-
-/// What a member tells the others, in this order.
-#[derive(Clone, Copy, Debug, Default)]
-struct Told {
-    /// The error class of a member that cannot take part; 0 of one that can.
-    failure: u64,
-    /// Where the memory lies in the member's own address space.
-    address: u64,
-    /// 1 + its offset in the node segment; 0 for private memory.
-    shared: u64,
-    bytes: u64,
-    unit: u64,
-    /// 1 + the offset of the board; 0 for none.
-    board: u64,
-    pid: u64,
-    /// Address of a word with a value that the others know: what they read there shows that they may read.
-    witness: u64,
-    /// 1 of a member that executes what others post in its cell.
-    helps: u64,
-}
-
-impl Told {
-    const WORDS: usize = 9;
-
-    const fn words(&self) -> [u64; Self::WORDS] {
-        let Self {
-            failure,
-            address,
-            shared,
-            bytes,
-            unit,
-            board,
-            pid,
-            witness,
-            helps,
-        } = *self;
-        [
-            failure, address, shared, bytes, unit, board, pid, witness, helps,
-        ]
-    }
-
-    fn of(words: &[u64]) -> Self {
-        let mut all = [0; Self::WORDS];
-        all.copy_from_slice(words);
-        let [
-            failure,
-            address,
-            shared,
-            bytes,
-            unit,
-            board,
-            pid,
-            witness,
-            helps,
-        ] = all;
-        Self {
-            failure,
-            address,
-            shared,
-            bytes,
-            unit,
-            board,
-            pid,
-            witness,
-            helps,
-        }
-    }
-}
 
 /// What a constructor wants.
 struct Wanted {
@@ -197,6 +130,7 @@ impl Brought {
             unit: wanted.unit as u64,
             pid: u64::from(std::process::id()),
             witness: std::ptr::from_ref(witness) as u64,
+            promises: told::promises(&wanted.hints),
             ..Told::default()
         };
         if shares {
@@ -286,6 +220,9 @@ fn make_on(comm: &Arc<Comm>, wanted: Result<Wanted>, call: &'static str) -> Resu
         && let Err(error) = share_one_block(comm, &mut all, &mut brought, call)
     {
         return undo(brought.owned, error);
+    }
+    if let Err(error) = told::check_promises(&all) {
+        return undo(brought.owned, comm.annotate(error));
     }
     let paths = match choose_paths(comm, &all, call) {
         Ok(paths) => paths,

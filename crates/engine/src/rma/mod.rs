@@ -6,7 +6,7 @@
 //! synchronisation works on the boards of the members in the node segment ([`fabric::window`]). Where members share no memory, or the
 //! setting `RANKPOINT_RMA` demands it, operations and synchronisation are messages ([`message`]).
 //!
-//! [`mod@create`] makes windows, `endpoints` those of endpoints; [`transfer`] is put and get, `fast` their fast path, [`requests`] the forms with a request;
+//! [`mod@create`] makes windows of what members told each other (`told`), `endpoints` those of endpoints; [`transfer`] is put and get, `fast` their fast path, [`requests`] the forms with a request;
 //! [`mod@accumulate`] is what combines, `combine` how; `attach` is all of them on private memory, and [`mod@dynamic`] what memory a dynamic window has; [`mod@fence`], [`active`] and [`passive`] are the three kinds of synchronisation;
 //! [`epoch`] is what a member may do at a time.
 
@@ -44,6 +44,7 @@ mod requests;
 mod target;
 #[cfg(test)]
 mod tests;
+mod told;
 pub mod transfer;
 pub mod window;
 

@@ -108,6 +108,37 @@ fn a_member_that_declines_makes_all_members_fail() {
 }
 
 #[test]
+fn members_that_break_a_promise_about_sizes_make_no_window() {
+    for ranks in [2, 3] {
+        on_members(ranks, |member| {
+            let world = member.world();
+            let is_last = member.rank() == ranks - 1;
+            let hints = |promised: &'static str| {
+                WindowHints::of(move |key| (key == promised).then(|| "true".to_owned()))
+            };
+            let bytes = if is_last { 16 } else { 8 };
+            let made = rma::allocate(world, bytes, 1, hints("same_size"), "test");
+            let error = made.map(drop).unwrap_err();
+            assert_eq!(error.class(), ErrorClass::ERR_SIZE);
+            let told = format!("ranks 0 and {} have windows of 8 and 16 bytes", ranks - 1);
+            assert!(error.to_string().contains(&told), "{error}");
+            let unit = if is_last { 4 } else { 2 };
+            let made = rma::allocate(world, 8, unit, hints("same_disp_unit"), "test");
+            let error = made.map(drop).unwrap_err();
+            assert_eq!(error.class(), ErrorClass::ERR_DISP);
+            let told = format!(
+                "ranks 0 and {} have displacement units of 2 and 4",
+                ranks - 1
+            );
+            assert!(error.to_string().contains(&told), "{error}");
+            // What is not promised may differ.
+            let made = rma::allocate(world, bytes, 1, hints("same_disp_unit"), "test");
+            made.unwrap().free("test").unwrap();
+        });
+    }
+}
+
+#[test]
 fn exclusive_locks_are_served_one_after_the_other() {
     for ranks in [1, 2, 3, 4, 7] {
         on_members(ranks, |member| {

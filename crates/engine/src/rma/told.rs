@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the members of a window tell each other when they make it, and whether it agrees.
+
+use super::hints::WindowHints;
+use crate::errors::{Error, ErrorClass, Result};
+
+/// What a member tells the others, in this order.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Told {
+    /// The error class of a member that cannot take part; 0 of one that can.
+    pub(super) failure: u64,
+    /// Where the memory lies in the member's own address space.
+    pub(super) address: u64,
+    /// 1 + its offset in the node segment; 0 for private memory.
+    pub(super) shared: u64,
+    pub(super) bytes: u64,
+    pub(super) unit: u64,
+    /// 1 + the offset of the board; 0 for none.
+    pub(super) board: u64,
+    pub(super) pid: u64,
+    /// Address of a word with a value that the others know: what they read there shows that they may read.
+    pub(super) witness: u64,
+    /// 1 of a member that executes what others post in its cell.
+    pub(super) helps: u64,
+    /// What the member says of all members: see [`promises`].
+    pub(super) promises: u64,
+}
+
+/// The hint same_size.
+const SAME_SIZE: u64 = 1;
+/// The hint same_disp_unit.
+const SAME_UNIT: u64 = 2;
+
+/// What a member with these hints says of all members.
+pub(super) fn promises(hints: &WindowHints) -> u64 {
+    let bit = |key: &str, bit: u64| if hints.is_true(key) { bit } else { 0 };
+    bit("same_size", SAME_SIZE) | bit("same_disp_unit", SAME_UNIT)
+}
+
+/// Refuses members that differ in what one of them says is the same.
+///
+/// # Errors
+/// MPI_ERR_SIZE, MPI_ERR_DISP, at all members.
+pub(super) fn check_promises(all: &[Told]) -> Result<()> {
+    let checks = [
+        (SAME_SIZE, "same_size", ErrorClass::ERR_SIZE),
+        (SAME_UNIT, "same_disp_unit", ErrorClass::ERR_DISP),
+    ];
+    for (bit, key, class) in checks {
+        let value = |told: &Told| {
+            if bit == SAME_SIZE {
+                told.bytes
+            } else {
+                told.unit
+            }
+        };
+        let Some(promising) = all.iter().position(|told| told.promises & bit != 0) else {
+            continue;
+        };
+        let Some(other) = all.iter().position(|told| value(told) != value(&all[0])) else {
+            continue;
+        };
+        let what = match bit {
+            SAME_SIZE => "windows",
+            _ => "displacement units",
+        };
+        let text = format!(
+            "rank {promising} gave the hint {key}, but ranks 0 and {other} have {what} of {} and {} bytes",
+            value(&all[0]),
+            value(&all[other])
+        );
+        return Err(Error::new(class, text));
+    }
+    Ok(())
+}
+
+impl Told {
+    /// Number of words.
+    pub(super) const WORDS: usize = 10;
+
+    /// It as words.
+    pub(super) const fn words(&self) -> [u64; Self::WORDS] {
+        let Self {
+            failure,
+            address,
+            shared,
+            bytes,
+            unit,
+            board,
+            pid,
+            witness,
+            helps,
+            promises,
+        } = *self;
+        [
+            failure, address, shared, bytes, unit, board, pid, witness, helps, promises,
+        ]
+    }
+
+    /// That of another member, from its words.
+    pub(super) fn of(words: &[u64]) -> Self {
+        let mut all = [0; Self::WORDS];
+        all.copy_from_slice(words);
+        let [
+            failure,
+            address,
+            shared,
+            bytes,
+            unit,
+            board,
+            pid,
+            witness,
+            helps,
+            promises,
+        ] = all;
+        Self {
+            failure,
+            address,
+            shared,
+            bytes,
+            unit,
+            board,
+            pid,
+            witness,
+            helps,
+            promises,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(bytes: u64, unit: u64, promises: u64) -> Told {
+        Told {
+            bytes,
+            unit,
+            promises,
+            ..Told::default()
+        }
+    }
+
+    #[test]
+    fn a_broken_promise_names_ranks_and_values() {
+        let sizes = [told(8, 1, 0), told(8, 2, SAME_SIZE), told(24, 1, 0)];
+        let error = check_promises(&sizes).unwrap_err();
+        assert_eq!(error.class(), ErrorClass::ERR_SIZE);
+        let text = error.to_string();
+        let expected =
+            "rank 1 gave the hint same_size, but ranks 0 and 2 have windows of 8 and 24 bytes";
+        assert!(text.contains(expected), "{text}");
+        let units = [told(8, 4, SAME_UNIT), told(0, 8, 0)];
+        let error = check_promises(&units).unwrap_err();
+        assert_eq!(error.class(), ErrorClass::ERR_DISP);
+        assert!(
+            error.to_string().contains("units of 4 and 8 bytes"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn members_may_differ_in_what_nobody_promised() {
+        check_promises(&[told(8, 4, SAME_UNIT), told(16, 4, 0)]).unwrap();
+        check_promises(&[told(8, 4, SAME_SIZE), told(8, 1, SAME_SIZE)]).unwrap();
+        check_promises(&[told(8, 4, 0), told(16, 1, 0)]).unwrap();
+    }
+}
