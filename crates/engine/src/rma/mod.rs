@@ -39,6 +39,8 @@ mod polled;
 #[cfg(test)]
 mod polled_tests;
 #[cfg(test)]
+mod random_plan_tests;
+#[cfg(test)]
 mod random_tests;
 mod requests;
 mod target;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random epochs against a sequential model: operations x synchronisation x kinds of windows x paths x numbers of ranks x layouts.
+//! Random epochs against a sequential model: operations x synchronisation x kinds of windows x paths x numbers of ranks x types x layouts.
 //!
 //! All ranks draw the same plan from a seed. In an epoch each part of a member's memory belongs to one origin, or takes sums of all, so
 //! the plan has one outcome.
@@ -7,270 +7,71 @@
 
 use std::sync::Arc;
 
+use super::random_plan_tests::{
+    Action, KINDS, Kind, Made, Random, SYNCS, Step, Sync, WORDS, plan, start_of,
+};
 use crate::coll;
 use crate::completion;
-use crate::datatype::{Datatype, Memory, Predefined, Width, predefined};
-use crate::op::Operator;
+use crate::datatype::{Datatype, Memory};
 use crate::request::RequestId;
-use crate::rma::{self, Elements, LockKind, Remote, Window, WindowHints, active, fence, passive};
+use crate::rma::{self, Elements, Remote, Window, WindowHints, active, fence, passive};
 use crate::settings::{RmaPath, Settings, is_thorough};
 use crate::task::block_on;
 use crate::testing::{Member, on_members_with, shares_memory};
 
-/// Words of the parts of a member's memory.
-const PARTS: [usize; 9] = [1, 1, 2, 3, 8, 24, 130, 1500, 6000];
-const WORDS: usize = 7669;
-
-fn start_of(part: usize) -> usize {
-    PARTS[..part].iter().sum()
+/// Elements of a kind, aligned for all of them.
+struct Memory128 {
+    kind: Kind,
+    words: Box<[u128]>,
 }
 
-#[derive(Clone, Copy)]
-struct Random(u64);
-
-impl Random {
-    /// A number below `limit` (splitmix64).
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (word ^ (word >> 31)) as usize % limit
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Made {
-    Allocate,
-    Create,
-    Dynamic,
-    Shared,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sync {
-    Fence,
-    Active,
-    /// A lock for each operation.
-    Lock(LockKind),
-    LockAll,
-    /// The same with a flush behind each operation.
-    Flush,
-}
-
-const SYNCS: [Sync; 6] = [
-    Sync::Fence,
-    Sync::Active,
-    Sync::Lock(LockKind::Exclusive),
-    Sync::Lock(LockKind::Shared),
-    Sync::LockAll,
-    Sync::Flush,
-];
-
-#[derive(Clone, Copy, Debug)]
-enum Action {
-    Put,
-    Get,
-    Accumulate(Operator),
-    GetAccumulate(Operator),
-    /// Of one element.
-    Fetch(Operator),
-    /// Of one element, which the compared value equals or not.
-    Swap(bool),
-}
-
-const OPERATORS: [Operator; 5] = [
-    Operator::Sum,
-    Operator::Prod,
-    Operator::Max,
-    Operator::Bxor,
-    Operator::Replace,
-];
-
-/// How elements lie in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    Words,
-    Bytes,
-    /// Every second word.
-    Strided,
-}
-
-impl Form {
-    const fn step(self) -> usize {
-        match self {
-            Self::Strided => 2,
-            Self::Words | Self::Bytes => 1,
+impl Memory128 {
+    fn new(kind: Kind, elements: usize) -> Self {
+        let bytes = kind.bytes() * elements;
+        Self {
+            kind,
+            words: vec![0; bytes.div_ceil(16)].into(),
         }
     }
 
-    /// The type of `words` words, and the number of its elements.
-    fn datatype(self, words: usize) -> (Arc<Datatype>, usize) {
-        match self {
-            Self::Words => (named(predefined::INT64_T).clone(), words),
-            Self::Bytes => (named(predefined::BYTE).clone(), 8 * words),
-            Self::Strided => {
-                let word = named(predefined::INT64_T);
-                let spread = Datatype::vector(words as i64, 1, 2, word, Width::Int).unwrap();
-                spread.commit();
-                (spread, 1)
-            }
-        }
+    fn start(&mut self) -> *mut u8 {
+        self.words.as_mut_ptr().cast()
     }
-}
 
-fn named(code: u32) -> &'static Arc<Datatype> {
-    Predefined::find(code).unwrap().datatype()
-}
-
-/// An operation of the plan.
-#[derive(Clone, Copy, Debug)]
-struct Step {
-    /// Its place in the plan.
-    index: usize,
-    origin: u32,
-    target: u32,
-    part: usize,
-    action: Action,
-    here: Form,
-    there: Form,
-    has_request: bool,
-    /// Whether others sum into the same words.
-    is_shared: bool,
-    seed: i64,
-}
-
-impl Step {
-    fn words(&self) -> usize {
-        match self.action {
-            Action::Fetch(_) | Action::Swap(_) => 1,
-            _ => PARTS[self.part].div_ceil(self.there.step()),
+    fn set(&mut self, index: usize, value: i64) {
+        let (bytes, to) = (self.kind.encode(value), self.start());
+        // SAFETY: an element of the memory.
+        unsafe {
+            let to = to.add(index * self.kind.bytes());
+            to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
         }
     }
 
-    fn value(&self, index: usize) -> i64 {
-        (self.seed + 7 * index as i64) % 1000 - 500
-    }
-
-    /// Applies it to the target's memory; the result is what was there.
-    fn apply(&self, memory: &mut [i64]) -> Vec<i64> {
-        let start = start_of(self.part);
-        let step = |index: usize| {
-            let (value, word) = (
-                self.value(index),
-                &mut memory[start + index * self.there.step()],
-            );
-            let old = *word;
-            *word = match self.action {
-                Action::Put => value,
-                Action::Get => old,
-                Action::Swap(is_equal) => {
-                    if is_equal {
-                        value
-                    } else {
-                        old
-                    }
-                }
-                Action::Accumulate(operator)
-                | Action::GetAccumulate(operator)
-                | Action::Fetch(operator) => combine(operator, old, value),
-            };
-            old
-        };
-        (0..self.words()).map(step).collect()
+    fn holds(&self, index: usize, value: i64) -> bool {
+        // SAFETY: an element of the memory, which no operation writes now.
+        unsafe { holds(self.kind, self.words.as_ptr().cast(), index, value) }
     }
 }
 
-fn combine(operator: Operator, old: i64, value: i64) -> i64 {
-    match operator {
-        Operator::Sum => old.wrapping_add(value),
-        Operator::Prod => old.wrapping_mul(value),
-        Operator::Max => old.max(value),
-        Operator::Bxor => old ^ value,
-        Operator::Replace => value,
-        _ => old,
-    }
-}
-
-/// The operations of an epoch: those of an origin in its order.
-fn plan(random: &mut Random, ranks: u32, is_passive: bool) -> Vec<Step> {
-    let mut steps = Vec::new();
-    for target in 0..ranks {
-        for (part, &words) in PARTS.iter().enumerate() {
-            let form = |random: &mut Random, is_typed: bool| match random.below(3) {
-                0 if !is_typed => Form::Bytes,
-                1 if words > 2 => Form::Strided,
-                _ => Form::Words,
-            };
-            let mut step = |random: &mut Random, origin, action: Action, is_shared| {
-                let is_one = matches!(action, Action::Fetch(_) | Action::Swap(_));
-                let is_typed = !matches!(action, Action::Put | Action::Get);
-                let simple = is_one || is_shared;
-                steps.push(Step {
-                    index: steps.len(),
-                    origin,
-                    target,
-                    part,
-                    action,
-                    here: if simple {
-                        Form::Words
-                    } else {
-                        form(random, is_typed)
-                    },
-                    there: if simple {
-                        Form::Words
-                    } else {
-                        form(random, is_typed)
-                    },
-                    has_request: is_passive && !is_one && random.below(3) == 0,
-                    is_shared,
-                    seed: random.below(1000) as i64,
-                });
-            };
-            let origin = random.below(ranks as usize) as u32;
-            let operator = random.pick(&OPERATORS);
-            match random.below(8) {
-                0 | 1 => {}
-                2 => step(random, origin, Action::Put, false),
-                3 => step(random, origin, Action::Get, false),
-                4 => {
-                    let is_equal = random.below(2) == 0;
-                    step(random, origin, Action::Swap(is_equal), false);
-                }
-                5 => {
-                    for origin in 0..ranks {
-                        step(random, origin, Action::Accumulate(Operator::Sum), true);
-                    }
-                }
-                _ => {
-                    for _ in 0..=random.below(3) {
-                        let operator = random.pick(&[operator, Operator::Sum, Operator::Replace]);
-                        let action = match random.below(4) {
-                            0 => Action::Accumulate(operator),
-                            1 => Action::GetAccumulate(operator),
-                            2 => Action::GetAccumulate(Operator::NoOp),
-                            _ => Action::Fetch(operator),
-                        };
-                        step(random, origin, action, false);
-                    }
-                }
-            }
-        }
-    }
-    steps
+/// Whether an element is a number.
+///
+/// # Safety
+/// So many elements and one more are readable.
+unsafe fn holds(kind: Kind, base: *const u8, index: usize, value: i64) -> bool {
+    let expected = kind.encode(value);
+    let at = base.wrapping_add(index * kind.bytes());
+    // SAFETY: the caller's promise.
+    let mut found = (0..expected.len()).map(|byte| unsafe { at.add(byte).read_volatile() });
+    expected.iter().all(|byte| found.next() == Some(*byte))
 }
 
 /// An operation under way, with the memory that it uses.
 struct Running {
     step: Step,
     request: RequestId,
-    origin: Box<[i64]>,
+    origin: Memory128,
     compared: Box<i64>,
-    result: Box<[i64]>,
+    result: Memory128,
     /// What the result is to be.
     expected: Vec<i64>,
 }
@@ -289,37 +90,35 @@ fn issue(window: &Window, starts: &[i64], step: Step, expected: Vec<i64>) -> Run
     let mut running = Running {
         step,
         request: RequestId::SENT,
-        origin: vec![-1; words * step.here.step()].into(),
+        origin: Memory128::new(step.kind, words * step.here.step()),
         compared: Box::new(expected[0]),
-        result: vec![-1; words * step.here.step()].into(),
+        result: Memory128::new(step.kind, words * step.here.step()),
         expected,
     };
     for index in 0..words {
-        running.origin[index * step.here.step()] = step.value(index);
+        let place = index * step.here.step();
+        running.origin.set(place, step.value(index));
     }
     if let Action::Swap(false) = step.action {
         *running.compared ^= 1;
     }
-    let (here, here_count) = step.here.datatype(words);
-    let (there, there_count) = step.there.datatype(words);
+    let (here, here_count) = step.here.datatype(step.kind, words);
+    let (there, there_count) = step.there.datatype(step.kind, words);
     let remote = Remote {
         unit: None,
         rank: step.target as i32,
-        disp: starts[step.target as usize] + 8 * start_of(step.part) as i64,
+        disp: starts[step.target as usize] + (step.kind.bytes() * start_of(step.part)) as i64,
         count: there_count,
         datatype: &there,
     };
-    let memory = |base: *mut i64| here.memory(base.cast(), here_count).unwrap();
+    let memory = |base: *mut u8| here.memory(base, here_count).unwrap();
     let elements = |memory| elements(memory, here_count, &here);
     let (origin, result) = (
-        memory(running.origin.as_mut_ptr()),
-        memory(running.result.as_mut_ptr()),
+        memory(running.origin.start()),
+        memory(running.result.start()),
     );
     let (rank, disp) = (remote.rank, remote.disp);
-    let (from, into) = (
-        running.origin.as_ptr().cast(),
-        running.result.as_mut_ptr().cast(),
-    );
+    let (from, into) = (running.origin.start().cast_const(), running.result.start());
     let done = |()| RequestId::SENT;
     // SAFETY: the memory lives in the boxes until the epoch is over.
     let request = unsafe {
@@ -361,8 +160,10 @@ impl Running {
         let is_fetch = !matches!(self.step.action, Action::Put | Action::Accumulate(_));
         if is_fetch && !self.step.is_shared {
             let step = self.step.here.step();
-            let found = self.result.iter().step_by(step).copied();
-            assert!(found.eq(self.expected), "seed {seed}: {:?}", self.step);
+            for (index, &value) in self.expected.iter().enumerate() {
+                let is_right = self.result.holds(index * step, value);
+                assert!(is_right, "seed {seed}: {:?}, element {index}", self.step);
+            }
         }
     }
 }
@@ -399,7 +200,14 @@ fn perform(
             active::start(window, &group(targets), 0, "test").unwrap();
             let running = mine().map(issue).collect();
             active::complete(window).unwrap();
-            active::wait(window, "test").unwrap();
+            // MPI_Win_test and MPI_Win_wait end an epoch alike.
+            if steps.len().is_multiple_of(2) {
+                active::wait(window, "test").unwrap();
+            } else {
+                while !active::test(window).unwrap() {
+                    std::thread::yield_now();
+                }
+            }
             running
         }
         Sync::Lock(kind) => mine()
@@ -444,38 +252,59 @@ fn meet(member: &'static Member) {
 fn window_of(
     member: &'static Member,
     made: Made,
-    memory: &mut [i64],
-) -> (Arc<Window>, Vec<i64>, *const i64) {
-    let (world, hints) = (member.world(), WindowHints::default());
-    let (base, bytes) = (memory.as_mut_ptr(), size_of_val(memory) as u64);
+    kind: Kind,
+    memory: &mut Memory128,
+) -> (Arc<Window>, Vec<i64>, *const u8) {
+    let apart = |key: &str| {
+        (made == Made::SharedApart && key == "alloc_shared_noncontig").then(|| "true".to_owned())
+    };
+    let (world, hints) = (member.world(), WindowHints::of(apart));
+    let bytes = (kind.bytes() * WORDS) as u64;
+    let base = match made {
+        Made::CreateOverShared => member
+            .world()
+            .process()
+            .allocate_shared(bytes as usize)
+            .unwrap(),
+        _ => memory.start(),
+    };
     let window = match made {
         Made::Allocate => rma::allocate(world, bytes, 1, hints, "test"),
-        Made::Shared => rma::allocate_shared(world, bytes, 1, hints, "test"),
+        Made::Shared | Made::SharedApart => rma::allocate_shared(world, bytes, 1, hints, "test"),
         // SAFETY: the memory lives until the window is freed.
-        Made::Create => unsafe { rma::create(world, base.cast(), bytes, 1, hints, "test") },
+        Made::Create | Made::CreateOverShared => unsafe {
+            rma::create(world, base, bytes, 1, hints, "test")
+        },
         Made::Dynamic => rma::create_dynamic(world, hints, "test"),
     };
     let window = window.unwrap();
     if made == Made::Dynamic {
         // SAFETY: as above.
-        unsafe { window.attach(base.cast(), bytes as usize) }.unwrap();
+        unsafe { window.attach(base, bytes as usize) }.unwrap();
         let own = [base as u64];
         let told = coll::gather_words(world.clone(), &own);
         let told = block_on(world.vci(), "test", told).unwrap();
         let starts = told.into_iter().map(|address| address as i64).collect();
         return (window, starts, base);
     }
-    let base = window.base().cast::<i64>().cast_const();
+    let base = window.base().cast_const();
     (window, vec![0; member.size() as usize], base)
 }
 
 /// Random epochs of one window.
-fn epochs(member: &'static Member, made: Made, seed: u64, count: usize) {
+fn epochs(member: &'static Member, made: Made, kind: Kind, seed: u64, count: usize) {
     let (me, ranks) = (member.rank(), member.size());
     let mut random = Random(seed);
     let mut model = vec![vec![0i64; WORDS]; ranks as usize];
-    let mut memory = vec![0i64; WORDS];
-    let (window, starts, base) = window_of(member, made, &mut memory);
+    let mut memory = Memory128::new(kind, WORDS);
+    let (window, starts, base) = window_of(member, made, kind, &mut memory);
+    for index in 0..WORDS {
+        // Memory of MPI_Alloc_mem may have been used before.
+        let zero = kind.encode(0);
+        let at = base.cast_mut().wrapping_add(index * kind.bytes());
+        // SAFETY: this member's memory, which nobody accesses before all meet.
+        unsafe { at.copy_from_nonoverlapping(zero.as_ptr(), zero.len()) };
+    }
     meet(member);
     for epoch in 0..count {
         let sync = match epoch {
@@ -483,7 +312,7 @@ fn epochs(member: &'static Member, made: Made, seed: u64, count: usize) {
             _ => random.pick(&SYNCS),
         };
         let is_passive = !matches!(sync, Sync::Fence | Sync::Active);
-        let steps = plan(&mut random, ranks, is_passive);
+        let steps = plan(&mut random, kind, ranks, is_passive);
         // What each operation finds; where several sum, an order of them.
         let found: Vec<_> = steps
             .iter()
@@ -497,20 +326,36 @@ fn epochs(member: &'static Member, made: Made, seed: u64, count: usize) {
         fence::sync(&window);
         for (index, &expected) in model[me as usize].iter().enumerate() {
             // SAFETY: inside this member's memory, which no operation changes between the two barriers.
-            let word = unsafe { base.add(index).read_volatile() };
-            assert_eq!(
-                word, expected,
-                "seed {seed}, epoch {epoch}, {made:?}, {sync:?}, word {index}"
+            let is_right = unsafe { holds(kind, base, index, expected) };
+            assert!(
+                is_right,
+                "seed {seed}, epoch {epoch}, {made:?}, {kind:?}, {sync:?}, element {index} is not {expected}"
             );
         }
         meet(member);
     }
     window.free("test").unwrap();
+    if made == Made::CreateOverShared {
+        // SAFETY: the memory was taken for this window, which is freed.
+        unsafe {
+            member
+                .world()
+                .process()
+                .release_shared(base.cast_mut(), kind.bytes() * WORDS)
+        };
+    }
 }
 
 #[test]
 fn random_epochs_end_as_a_sequential_model() {
-    let kinds = [Made::Allocate, Made::Create, Made::Dynamic, Made::Shared];
+    let all = [
+        Made::Allocate,
+        Made::Create,
+        Made::Dynamic,
+        Made::Shared,
+        Made::CreateOverShared,
+        Made::SharedApart,
+    ];
     let paths = [
         RmaPath::Best,
         RmaPath::Direct,
@@ -520,11 +365,16 @@ fn random_epochs_end_as_a_sequential_model() {
     let sizes = [1, 2, 3, 4, 8];
     let (rounds, count) = if is_thorough() { (6, 40) } else { (1, 8) };
     for round in 0..rounds {
-        // Every kind meets every number of ranks, and in four rounds each path both at once.
-        for case in 0..20 {
-            let (made, ranks) = (kinds[case % 4], sizes[case % 5]);
-            let rma_path = paths[(case % 4 + case % 5 + round) % 4];
-            if !shares_memory() && (made == Made::Shared || rma_path != RmaPath::Message) {
+        // In two rounds every way to make a window meets every number of ranks, and in six each path and each type of elements.
+        for case in 0..24 {
+            let (made, ranks) = (all[case % 6], sizes[(case + round) % 5]);
+            let rma_path = paths[(case / 6 + case + round) % 4];
+            let kind = KINDS[(case / 6 + case / 3 + round) % 4];
+            if kind == Kind::LongDouble && cfg!(not(target_arch = "x86_64")) {
+                continue;
+            }
+            let is_shared = matches!(made, Made::Shared | Made::SharedApart);
+            if !shares_memory() && (is_shared || rma_path != RmaPath::Message) {
                 continue;
             }
             let settings = Settings {
@@ -532,7 +382,9 @@ fn random_epochs_end_as_a_sequential_model() {
                 ..Settings::from_environment().0
             };
             let seed = (1000 * round + case) as u64;
-            on_members_with(&settings, ranks, |member| epochs(member, made, seed, count));
+            on_members_with(&settings, ranks, |member| {
+                epochs(member, made, kind, seed, count)
+            });
         }
     }
 }
