@@ -214,7 +214,12 @@ impl<T: Threads, R, M> Promising<'_, '_, T, R, M, InBulk> {
 
 impl<'scope, T: Threads, R: State, M: State, C: State> Promising<'scope, '_, T, R, M, C> {
     #[inline(always)]
-    fn start_send<B: Outgoing<'scope>>(self, data: &B, dest: usize, tag: i32) -> Result<RequestId> {
+    pub(crate) fn start_send<B: Outgoing<'scope>>(
+        self,
+        data: &B,
+        dest: usize,
+        tag: i32,
+    ) -> Result<RequestId> {
         if C::IS_PROMISED {
             self.scope.note_bulk();
         }
@@ -235,7 +240,12 @@ impl<'scope, T: Threads, R: State, M: State, C: State> Promising<'scope, '_, T, 
     }
 
     #[inline(always)]
-    fn start_receive(self, region: Result<Region>, source: i32, tag: i32) -> Result<RequestId> {
+    pub(crate) fn start_receive(
+        self,
+        region: Result<Region>,
+        source: i32,
+        tag: i32,
+    ) -> Result<RequestId> {
         if C::IS_PROMISED {
             self.scope.note_bulk();
         }

@@ -150,18 +150,18 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
     ///
     /// # Errors
     /// When there is no such rank, or the tag is negative.
+    #[inline]
     pub fn irecv<B: Incoming<'scope>>(
         &'scope self,
         mut into: B,
         source: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<Request<'scope, B>> {
-        let (source, tag) = (source.into().code(), tag.into().code());
-        let started = into.incoming().and_then(|region| {
-            let (source, tag) = self.comm.wanted(source, tag)?;
-            // SAFETY: the memory is borrowed exclusively for the scope, which outlasts the operation.
-            unsafe { p2p::irecv(self.comm.comm(), region.memory(), source, tag) }
-        });
+        let wanted = self.comm.wanted(source.into().code(), tag.into().code());
+        let started = match wanted {
+            Ok((source, tag)) => self.promise().start_receive(into.incoming(), source, tag),
+            Err(error) => Err(error),
+        };
         self.keep("Scope::irecv", started, into)
     }
 
@@ -169,13 +169,14 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
     ///
     /// # Errors
     /// When there is no rank `dest`, or the tag is negative.
+    #[inline]
     pub fn isend<B: Outgoing<'scope>>(
         &'scope self,
         data: B,
         dest: usize,
         tag: i32,
     ) -> Result<Request<'scope, B>> {
-        let started = self.start_send(data.outgoing(), dest, tag, Mode::Standard);
+        let started = self.promise().start_send(&data, dest, tag);
         self.keep("Scope::isend", started, data)
     }
 
@@ -240,19 +241,27 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
         }
     }
 
+    /// Notes an operation that was started. One that is complete already needs no entry.
+    #[inline(always)]
     pub(crate) fn keep<B>(
         &'scope self,
         call: &'static str,
         started: Result<RequestId>,
         buffer: B,
     ) -> Result<Request<'scope, B>> {
-        let id = self.comm.run(call, |_| started)?;
-        let mut ids = self.started.borrow_mut();
-        ids.push(id);
+        let index = match started {
+            Ok(RequestId::SENT) => SENT,
+            Ok(id) => {
+                let mut ids = self.started.borrow_mut();
+                ids.push(id);
+                ids.len() - 1
+            }
+            Err(error) => return Err(report(self.comm.comm(), call, error)),
+        };
         Ok(Request {
             comm: self.comm.comm(),
             ids: &self.started,
-            index: ids.len() - 1,
+            index,
             buffer,
         })
     }
@@ -311,10 +320,14 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
     }
 }
 
+/// The index of a send that was complete when its call returned.
+const SENT: usize = usize::MAX;
+
 /// An operation in flight, and its buffer. Dropping it leaves the operation to the end of its scope.
 pub struct Request<'scope, B> {
     comm: &'scope Comm,
     ids: &'scope RefCell<Vec<RequestId>>,
+    /// Where in `ids`, or [`SENT`].
     index: usize,
     buffer: B,
 }
@@ -325,12 +338,10 @@ impl<'scope, B> Request<'scope, B> {
     /// # Errors
     /// The operation's error, e.g. that the message was longer than the buffer.
     pub fn wait(self) -> Result<(Status, B)> {
-        let status = complete(
-            self.comm,
-            &mut self.ids.borrow_mut()[self.index],
-            "Request::wait",
-        )
-        .map_err(|error| report(self.comm, "Request::wait", error))?;
+        let call = "Request::wait";
+        let status = self
+            .with_id(|id| complete(self.comm, id, call))
+            .map_err(|error| report(self.comm, call, error))?;
         Ok((status, self.buffer))
     }
 
@@ -340,7 +351,8 @@ impl<'scope, B> Request<'scope, B> {
     /// The operation's error.
     pub fn test(self) -> Result<std::result::Result<(Status, B), Self>> {
         let vci = self.comm.vci();
-        let found = completion::test(vci, &mut self.ids.borrow_mut()[self.index])
+        let found = self
+            .with_id(|id| completion::test(vci, id))
             .map_err(|error| report(self.comm, "Request::test", error))?;
         Ok(match found {
             Some(status) => Ok((Status(status), self.buffer)),
@@ -369,7 +381,19 @@ impl<'scope, B> Request<'scope, B> {
     }
 
     fn id(&self) -> RequestId {
-        self.ids.borrow()[self.index]
+        self.with_id(|id| *id)
+    }
+
+    /// Calls `action` with the operation's id, which it may replace.
+    #[inline(always)]
+    fn with_id<R>(&self, action: impl FnOnce(&mut RequestId) -> R) -> R {
+        match self.index {
+            SENT => {
+                let mut id = RequestId::SENT;
+                action(&mut id)
+            }
+            index => action(&mut self.ids.borrow_mut()[index]),
+        }
     }
 }
 
@@ -426,7 +450,7 @@ pub fn wait_any<'scope, B>(
     let mut ids: Vec<RequestId> = requests.iter().map(Request::id).collect();
     let found = completion::wait_any(comm.vci(), &mut ids, "wait_any");
     for (request, &id) in requests.iter().zip(&ids) {
-        request.ids.borrow_mut()[request.index] = id;
+        request.with_id(|place| *place = id);
     }
     match found.map_err(|error| report(comm, "wait_any", error))? {
         Any::Done(index, status) => {
