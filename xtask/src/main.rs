@@ -47,8 +47,8 @@ const COMMANDS: &[Command] = &[
     ),
     (
         "install",
-        "--prefix DIR [--profile release-fast]",
-        "build and install it, with release-fast without checks on the fast path",
+        "--prefix DIR [--profile release-fast|release-single]",
+        "build and install it, with release-fast without checks on the fast path, with release-single also without threads",
         install::run,
     ),
     (

@@ -5,7 +5,7 @@ use super::profile::Profile;
 use super::tree::install;
 use crate::shell;
 
-/// `--prefix DIR [--profile release|release-fast]`.
+/// `--prefix DIR [--profile release|release-fast|release-single]`.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let (prefix, profile) = parse(arguments)?;
     let prefix = std::path::absolute(&prefix).map_err(|error| format!("{prefix}: {error}"))?;
@@ -27,9 +27,10 @@ fn parse(arguments: &[String]) -> Result<(String, Profile), String> {
         };
         match (name, value) {
             ("--prefix", Some(value)) => prefix = Some(value.to_owned()),
-            ("--profile", Some("release")) => profile = Profile::Release,
-            ("--profile", Some("release-fast")) => profile = Profile::ReleaseFast,
-            ("--profile", _) => return Err("--profile is release or release-fast".to_owned()),
+            ("--profile", value) => {
+                let told = || format!("--profile is one of {PROFILES}");
+                profile = value.and_then(Profile::named).ok_or_else(told)?;
+            }
             _ => return Err(format!("{word} is not understood: {USAGE}")),
         }
     }
@@ -37,7 +38,8 @@ fn parse(arguments: &[String]) -> Result<(String, Profile), String> {
     Ok((prefix, profile))
 }
 
-const USAGE: &str = "install --prefix DIR [--profile release|release-fast]";
+const PROFILES: &str = "release|release-fast|release-single";
+const USAGE: &str = "install --prefix DIR [--profile release|release-fast|release-single]";
 
 #[cfg(test)]
 mod tests {
@@ -52,6 +54,8 @@ mod tests {
         let fast = Ok(("/x".to_owned(), Profile::ReleaseFast));
         assert_eq!(of("--prefix /x --profile release-fast"), fast);
         assert_eq!(of("--profile=release-fast --prefix=/x"), fast);
+        let single = Ok(("/x".to_owned(), Profile::ReleaseSingle));
+        assert_eq!(of("--prefix /x --profile release-single"), single);
         assert_eq!(of("--prefix=/x"), Ok(("/x".to_owned(), Profile::Release)));
         for wrong in [
             "",

@@ -12,6 +12,8 @@ pub(crate) enum Profile {
     Release,
     /// Short sends and receives trust their arguments.
     ReleaseFast,
+    /// The same, and no two threads are inside MPI at once.
+    ReleaseSingle,
 }
 
 impl Profile {
@@ -20,6 +22,22 @@ impl Profile {
         match self {
             Self::Release => "release",
             Self::ReleaseFast => "release-fast",
+            Self::ReleaseSingle => "release-single",
+        }
+    }
+
+    /// The profile with a name.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        let all = [Self::Release, Self::ReleaseFast, Self::ReleaseSingle];
+        all.into_iter().find(|profile| profile.name() == name)
+    }
+
+    /// The features of the library's crate.
+    pub(super) const fn features(self) -> Option<&'static str> {
+        match self {
+            Self::Release => None,
+            Self::ReleaseFast => Some("rankpoint-abi/unchecked"),
+            Self::ReleaseSingle => Some("rankpoint-abi/unchecked,rankpoint-abi/single"),
         }
     }
 
@@ -28,6 +46,7 @@ impl Profile {
         shell::target().join(match self {
             Self::Release => "prefix",
             Self::ReleaseFast => "prefix-fast",
+            Self::ReleaseSingle => "prefix-single",
         })
     }
 }

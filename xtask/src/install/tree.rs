@@ -58,14 +58,15 @@ pub(super) fn install(prefix: &Path, profile: Profile) -> Result<(), String> {
     let library = ["-p", "rankpoint-abi"];
     let mut build = vec!["build", "--quiet", "--release"];
     build.extend(programs);
-    if profile == Profile::Release {
+    let features = profile.features();
+    if features.is_none() {
         build.extend(library);
     }
     shell::cargo(&build)?;
-    if profile == Profile::ReleaseFast {
+    if let Some(features) = features {
         let mut build = vec!["build", "--quiet", "--profile", profile.name()];
         build.extend(library);
-        build.extend(["--features", "rankpoint-abi/unchecked"]);
+        build.extend(["--features", features]);
         shell::cargo(&build)?;
     }
     for (from, to) in BUILT {

@@ -30,6 +30,7 @@ pub(super) fn rankpoint(profile: Profile, source: &str) -> Result<Library, Strin
     let name = match profile {
         Profile::Release => "Rankpoint",
         Profile::ReleaseFast => "Rankpoint, release-fast",
+        Profile::ReleaseSingle => "Rankpoint, release-single",
     };
     installed(&install::built_as(profile)?, name, source)
 }

@@ -165,7 +165,7 @@ pub(super) fn costs(library: &Library, mode: &Mode) -> Result<Costs, String> {
 pub(super) fn count(library: &Library, profile: Profile) -> Result<Vec<Count>, String> {
     let modes = match profile {
         Profile::Release => &MODES[..],
-        Profile::ReleaseFast => &MODES[..1],
+        Profile::ReleaseFast | Profile::ReleaseSingle => &MODES[..1],
     };
     let mut counts = Vec::new();
     let costs: Result<Vec<Costs>, String> = modes.iter().map(|mode| costs(library, mode)).collect();
@@ -174,8 +174,8 @@ pub(super) fn count(library: &Library, profile: Profile) -> Result<Vec<Count>, S
         for row in &ROWS {
             let budget = match (profile, row.unchecked) {
                 (Profile::Release, _) => row.budget(column, &costs[0])?,
-                (Profile::ReleaseFast, Some(most)) => Budget { most, fails: true },
-                (Profile::ReleaseFast, None) => continue,
+                (_, Some(most)) => Budget { most, fails: true },
+                (_, None) => continue,
             };
             counts.push(Count {
                 call: format!("{} ({})", row.name(), mode.name),

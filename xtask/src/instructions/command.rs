@@ -143,7 +143,11 @@ fn print_unchecked(library: &Library) -> Result<(), String> {
 /// The counts of both libraries, and of collectives, one for each budget.
 pub(crate) fn count() -> Result<Vec<Count>, String> {
     let mut counts = Vec::new();
-    for profile in [Profile::Release, Profile::ReleaseFast] {
+    for profile in [
+        Profile::Release,
+        Profile::ReleaseFast,
+        Profile::ReleaseSingle,
+    ] {
         let library = callgrind::rankpoint(profile, calls::SOURCE)?;
         counts.extend(least(|| calls::count(&library, profile))?);
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instructions of calls with 8 bytes in each build profile: the C library with and without argument checks, and the Rust API, inlined into
-//! a program, where datatype and count are known to the compiler.
+//! Instructions of calls with 8 bytes in each build profile: the C library, without argument checks, and without threads, too; and the Rust
+//! API, inlined into a program, where datatype and count are known to the compiler.
 //!
-//! There is no profile without threads: at MPI_THREAD_SINGLE no instruction of these calls is for thread safety ([`super::accounts`]
-//! bounds it), because one compare finds the range, MPI_PROC_NULL and the thread level.
+//! At MPI_THREAD_SINGLE no instruction of a send or a receive is for thread safety ([`super::accounts`] bounds it), because one compare
+//! finds the range, MPI_PROC_NULL and the thread level.
 
 use super::callgrind::{self, Costs, Job};
 use super::promises;
@@ -18,7 +18,7 @@ const CALLS: &str = "512";
 const LEVEL: &str = "single";
 
 /// A row: the call in C and in Rust, each behind `counted_`; empty where a side has no such call.
-const ROWS: [(&str, &str, &str); 9] = [
+const ROWS: [(&str, &str, &str); 11] = [
     ("send", "send", "send"),
     ("isend", "isend", "isend"),
     ("irecv", "irecv", "irecv"),
@@ -29,6 +29,8 @@ const ROWS: [(&str, &str, &str); 9] = [
         "",
         "send_all_opts",
     ),
+    ("recv", "recv", ""),
+    ("wait", "wait", ""),
     ("put", "put", "put"),
     ("put, all promises", "put_all_opts", "put_all_opts"),
     ("get", "get", "get"),
@@ -62,11 +64,20 @@ pub(crate) fn print() -> Result<(), String> {
             setting: None,
         })
     };
-    let in_c = [in_c(Profile::Release)?, in_c(Profile::ReleaseFast)?];
+    let in_c = [
+        in_c(Profile::Release)?,
+        in_c(Profile::ReleaseFast)?,
+        in_c(Profile::ReleaseSingle)?,
+    ];
     let in_rust = [in_rust(false)?, in_rust(true)?];
     shell::say(&format!(
-        "{:<44}{:>12}{:>12}{:>14}{:>16}",
-        "8 bytes, MPI_THREAD_SINGLE", "C", "C no-checks", "Rust inlined", "Rust no-checks"
+        "{:<44}{:>12}{:>13}{:>21}{:>14}{:>16}",
+        "8 bytes, MPI_THREAD_SINGLE",
+        "C",
+        "C no-checks",
+        "C no-checks,single",
+        "Rust inlined",
+        "Rust no-checks"
     ));
     for (title, c, rust) in ROWS {
         let cell = |name: &str, count: Result<f64, String>| match name {
@@ -75,10 +86,10 @@ pub(crate) fn print() -> Result<(), String> {
         };
         let c_cell = |costs: &Costs| cell(c, costs.per_call(c));
         let rust_cell = |costs: &Costs| cell(rust, costs.per_inlined_call(rust));
-        let (all, fast) = (c_cell(&in_c[0])?, c_cell(&in_c[1])?);
+        let (all, fast, single) = (c_cell(&in_c[0])?, c_cell(&in_c[1])?, c_cell(&in_c[2])?);
         let (inlined, trusting) = (rust_cell(&in_rust[0])?, rust_cell(&in_rust[1])?);
         shell::say(&format!(
-            "{title:<44}{all:>12}{fast:>12}{inlined:>14}{trusting:>16}"
+            "{title:<44}{all:>12}{fast:>13}{single:>21}{inlined:>14}{trusting:>16}"
         ));
     }
     print_rates(false)?;

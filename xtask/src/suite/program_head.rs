@@ -15,6 +15,8 @@ pub(super) struct Head<'a> {
     pub(super) hangs: Option<Environment<'a>>,
     /// Whether it has no meaning where arguments are trusted: `NEEDS: checked arguments`.
     pub(super) checked_only: bool,
+    /// Whether it asks MPI_Init_thread for MPI_THREAD_MULTIPLE whatever its settings.
+    needs_threads: bool,
 }
 
 impl<'a> Head<'a> {
@@ -32,7 +34,16 @@ impl<'a> Head<'a> {
             environments,
             hangs: after("HANGS: ").next().map(settings),
             checked_only: text.contains("NEEDS: checked arguments"),
+            needs_threads: text.contains("MPI_THREAD_MULTIPLE, &"),
         })
+    }
+
+    /// Keeps the runs that a library without threads has; false if there are none.
+    pub(super) fn leave_threads_out(&mut self) -> bool {
+        let has_none = |setting: &(&str, &str)| setting.0 != "RANKPOINT_PROGRESS_THREAD";
+        self.environments
+            .retain(|settings| settings.iter().all(has_none));
+        !self.needs_threads && !self.environments.is_empty()
     }
 }
 
@@ -56,6 +67,16 @@ mod tests {
         );
         assert_eq!(head.hangs, Some(vec![("A", "4")]));
         assert!(!head.checked_only);
+    }
+
+    #[test]
+    fn a_library_without_threads_runs_what_needs_none() {
+        let text = "/* RANKS: 1\n * ENV: A=1\n * ENV: RANKPOINT_PROGRESS_THREAD=1 */";
+        let mut head = Head::of(text).unwrap();
+        assert!(head.leave_threads_out());
+        assert_eq!(head.environments, [[("A", "1")]]);
+        let text = "/* RANKS: 1 */ MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);";
+        assert!(!Head::of(text).unwrap().leave_threads_out());
     }
 
     #[test]

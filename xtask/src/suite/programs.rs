@@ -58,6 +58,20 @@ pub(super) fn unchecked(scope: Scope) -> Result<Found, String> {
     all(&compiler, scope)
 }
 
+/// Those of them that ask for no threads, on the library that has none.
+pub(super) fn without_threads(scope: Scope) -> Result<Found, String> {
+    if let Err(why) = tools::need(&[tools::CC]) {
+        return Ok(Found::Skipped(why));
+    }
+    let prefix = install::built_as(Profile::ReleaseSingle)?;
+    let compiler = Compiler {
+        wrapper: prefix.join("bin/mpicc"),
+        name: "single",
+        prefix,
+    };
+    all(&compiler, scope)
+}
+
 /// The same programs, compiled with the `mpicc_abi` of MPICH against MPICH's header.
 pub(super) fn with_foreign_compiler(scope: Scope) -> Result<Found, String> {
     let mpich = Peer::find("mpich").ok_or("no peer is called mpich")?;
@@ -95,10 +109,13 @@ fn run_on_its_ranks(
 ) -> Result<(), String> {
     let text =
         fs::read_to_string(source).map_err(|error| format!("{}: {error}", source.display()))?;
-    let Some(head) = Head::of(&text) else {
+    let Some(mut head) = Head::of(&text) else {
         return Ok(());
     };
-    if compiler.name == "fast" && head.checked_only {
+    if ["fast", "single"].contains(&compiler.name) && head.checked_only {
+        return Ok(());
+    }
+    if compiler.name == "single" && !head.leave_threads_out() {
         return Ok(());
     }
     let name = source

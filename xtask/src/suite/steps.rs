@@ -100,6 +100,7 @@ pub(super) const STEPS: &[Step] = &[
     ("applications", others::applications),
     ("instructions", instruction_counts),
     ("release-fast", programs::unchecked),
+    ("release-single", programs::without_threads),
     ("memory", memory::budgets),
     ("sanitizers", sanitizers::all),
 ];

@@ -59,7 +59,7 @@ pub(crate) fn leave_engine(call: &'static str) -> engine::Result<()> {
 }
 
 fn start_engine(level: ThreadLevel) -> engine::Result<()> {
-    let (process, warnings) = Process::start(level)?;
+    let (process, warnings) = Process::start(level.min(ThreadLevel::MOST))?;
     if process.rank() == 0 {
         for warning in warnings {
             tell(format_args!("warning: {warning}"));

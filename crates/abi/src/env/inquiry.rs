@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use engine::p2p::CHECKED;
+use engine::progress::THREADS;
 use mpi_abi_sys::constants::{MPI_MAX_LIBRARY_VERSION_STRING, MPI_MAX_PROCESSOR_NAME};
 use mpi_abi_sys::types::{MPI_Aint, MPI_Info};
 
@@ -52,18 +53,21 @@ pub(crate) unsafe fn MPI_Abi_get_info(info: *mut MPI_Info) -> i32 {
 }
 
 pub(crate) unsafe fn MPI_Get_library_version(version: *mut c_char, resultlen: *mut i32) -> i32 {
-    let text = if CHECKED {
-        concat!(
-            "Rankpoint ",
-            env!("CARGO_PKG_VERSION"),
-            ", MPI 5.0 standard ABI"
-        )
-    } else {
-        concat!(
-            "Rankpoint ",
-            env!("CARGO_PKG_VERSION"),
-            ", MPI 5.0 standard ABI, arguments unchecked"
-        )
+    macro_rules! version {
+        ($build:literal) => {
+            concat!(
+                "Rankpoint ",
+                env!("CARGO_PKG_VERSION"),
+                ", MPI 5.0 standard ABI",
+                $build
+            )
+        };
+    }
+    let text = match (CHECKED, THREADS) {
+        (true, true) => version!(""),
+        (false, true) => version!(", arguments unchecked"),
+        (true, false) => version!(", no threads"),
+        (false, false) => version!(", arguments unchecked, no threads"),
     };
     // SAFETY: the buffer has the standard's size (crate head).
     unsafe {

@@ -17,6 +17,7 @@ use sys::sync::{AtomicU32, Mutex, MutexGuard, Ordering};
 use super::assign::{agree_on_rendezvous, assign};
 use super::network::transport_between_nodes;
 use super::shared_pages::FreePages;
+use super::thread_level::{ThreadLevel, check_threads};
 use super::vci_report::VciReport;
 use super::{AttachedBuffer, endpoint};
 use crate::comm::Comm;
@@ -26,32 +27,6 @@ use crate::group::Group;
 use crate::identity::{PeerIndex, VciIndex};
 use crate::progress::{MakeTransport, Vci, Vcis};
 use crate::settings::{Assigned, Settings, VirtualNodes};
-
-/// Level of thread support (MPI-5.0, section 11.6); the numbers are the ABI's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(i32)]
-pub enum ThreadLevel {
-    /// One thread.
-    Single = 0,
-    /// Only the main thread calls MPI.
-    Funneled = 1024,
-    /// One thread at a time calls MPI.
-    Serialized = 2048,
-    /// Any thread calls MPI at any time.
-    Multiple = 4096,
-}
-
-impl ThreadLevel {
-    /// The level with this number in the ABI, or the next lower one.
-    pub const fn from_abi(level: i32) -> Self {
-        match level {
-            ..1024 => Self::Single,
-            1024..2048 => Self::Funneled,
-            2048..4096 => Self::Serialized,
-            _ => Self::Multiple,
-        }
-    }
-}
 
 /// One rank of a job.
 pub struct Process {
@@ -96,6 +71,7 @@ impl Process {
     /// When the environment names a job that cannot be joined, or belongs to a launcher that is not spoken.
     pub fn start(level: ThreadLevel) -> Result<(&'static Self, Vec<String>)> {
         let (settings, mut warnings) = Settings::from_environment();
+        check_threads(level, &settings)?;
         let (assigned, member) = assign(&settings, &mut warnings)
             .map_err(|text| Error::new(ErrorClass::ERR_OTHER, text))?;
         let (is_null, network) = (settings.null_fabric, settings.network.clone());

@@ -26,5 +26,5 @@ pub(crate) use pool::MakeTransport;
 pub use pool::Vcis;
 pub use tasks::{Begun, Completion, Kept, block_on, complete_request};
 pub(crate) use tasks::{CALL, TasksPolled, Waiting, current_call, go_on, park, watch};
-pub use vci::Vci;
 pub(crate) use vci::{Guard, LockPolicy};
+pub use vci::{THREADS, Vci};

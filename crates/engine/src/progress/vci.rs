@@ -33,6 +33,9 @@ use crate::request::RequestId;
 use crate::settings::LockModel;
 use crate::vci::{VciState, link};
 
+/// Whether the library lets several threads into MPI at once. Without them no branch asks for a lock.
+pub const THREADS: bool = cfg!(not(feature = "single"));
+
 /// One stream: a lock and the state behind it.
 #[repr(align(64))]
 pub struct Vci {
@@ -134,9 +137,16 @@ impl Vci {
         self.index
     }
 
+    /// Whether the lock guards the state; a constant where the library has no threads.
+    // account: thread-safety
+    #[inline(always)]
+    const fn locks(&self) -> bool {
+        THREADS && self.locks
+    }
+
     /// Whether fast paths need no lock.
     pub(crate) const fn is_unlocked(&self) -> bool {
-        !self.locks
+        !self.locks()
     }
 
     /// The VCI of a request. Of an id that no VCI has given out it is any one.
@@ -164,7 +174,7 @@ impl Vci {
 
     /// Whether several threads may be inside MPI at once.
     pub const fn is_threaded(&self) -> bool {
-        self.threaded
+        THREADS && self.threaded
     }
 
     /// Whether messages are compared with what hints promise of them.
@@ -197,7 +207,7 @@ impl Vci {
     // TIER: short
     #[inline(always)]
     pub(crate) fn enter_unlocked(&self) -> Guard<'_, Unlocked> {
-        debug_assert!(!self.locks);
+        debug_assert!(!self.locks());
         Guard::of(self)
     }
 
@@ -205,7 +215,7 @@ impl Vci {
     // TIER: short
     #[inline(always)]
     pub(crate) fn try_lock(&self) -> Option<Guard<'_, Locked>> {
-        debug_assert!(self.locks);
+        debug_assert!(self.locks());
         if self.lock.try_lock() {
             let mut guard = Guard::of(self);
             guard.count(Counter::LocksTaken);
@@ -221,7 +231,7 @@ impl Vci {
     // TIER: short
     #[inline(always)]
     pub(crate) fn try_enter(&self) -> Option<Guard<'_>> {
-        if !self.locks {
+        if !self.locks() {
             return Some(Guard::of(self));
         }
         self.try_lock().map(Guard::widen)
@@ -239,7 +249,7 @@ impl Vci {
     /// Whether another thread wants to enter.
     #[inline(always)]
     pub(crate) fn is_contended(&self) -> bool {
-        self.locks && self.lock.has_contenders()
+        self.locks() && self.lock.has_contenders()
     }
 
     /// Lets other threads in that want to enter; the caller has just left.
@@ -274,7 +284,7 @@ impl Vci {
     // TIER: short
     #[inline(always)]
     pub(crate) fn enter(&self) -> Guard<'_> {
-        if !self.locks {
+        if !self.locks() {
             return Guard::of(self);
         }
         if !self.lock.try_lock() {
@@ -324,7 +334,7 @@ impl LockPolicy for Locked {
 impl LockPolicy for AsDemanded {
     #[inline(always)]
     fn is_locked(vci: &Vci) -> bool {
-        vci.locks
+        vci.locks()
     }
 }
 
