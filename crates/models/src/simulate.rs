@@ -194,18 +194,22 @@ impl<'a> Core<'a> {
     }
 }
 
-/// Credits that `cores` cores share: nanoseconds per message of all of them, event by event.
+/// Credits that `cores` cores share: nanoseconds per message of all of them, event by event. Runs `messages` messages or a few more;
+/// the first half warms up.
 #[must_use]
 pub fn shared_credits(cpu_ns: f64, cores: u32, credits: u32, return_ns: f64, messages: u64) -> f64 {
-    let messages = messages.max(2);
     // When each core is ready for its next write, a little apart at first.
     let cores = cores.max(1);
     let mut ready: Vec<f64> = (0..cores)
         .map(|core| cpu_ns * f64::from(core) / f64::from(cores))
         .collect();
     let mut writes = VecDeque::new();
-    let (mut half, mut last) = (0.0, 0.0_f64);
-    for message in 0..messages {
+    let (mut half, mut last) = (0.0, 0.0);
+    // Rounds of all cores and credits end in the same state as they began in: whole ones are timed.
+    let period = u64::from(cores) * u64::from(credits.max(1));
+    let periods = (messages / 2).div_ceil(period).max(1);
+    let (warm, all) = (periods * period, 2 * periods * period);
+    for message in 0..=all {
         let Some(first) = ready.iter_mut().min_by(|a, b| a.total_cmp(b)) else {
             break;
         };
@@ -217,12 +221,12 @@ pub fn shared_credits(cpu_ns: f64, cores: u32, credits: u32, return_ns: f64, mes
         }
         writes.push_back(start + return_ns);
         *first = start + cpu_ns;
-        last = last.max(start);
-        if message == messages / 2 {
+        last = start;
+        if message == warm {
             half = last;
         }
     }
-    (last - half) / (messages - 1 - messages / 2).max(1) as f64
+    (last - half) / (all - warm) as f64
 }
 
 /// Times of one ping-pong of the path, for [`Pingpong::rows`].
