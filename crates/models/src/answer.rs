@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Questions to a model: residuals, gains, what is needed for a gain, sensitivities, sweeps.
 
+use crate::model::Given;
 use crate::{Change, Error, Model, Origin, Quantity, Values};
 
 /// A quantity whose observation no component was taken from. Only such a quantity has a residual.
@@ -99,7 +100,7 @@ impl<'a> Independent<'a> {
             let slope = model.terms(terms, values, &[leaf]).slope;
             let value = values.leaves[leaf];
             // The slope is by the component's scale, so that of one nanosecond is slope / value.
-            let sd = row.sd?;
+            let sd = values.sds[leaf]?;
             Some((
                 row.name.as_str(),
                 if value == 0.0 {
@@ -140,7 +141,7 @@ impl Model {
     /// [`Error::Unknown`] and [`Error::Circular`].
     pub fn independent(&self, name: &str) -> Result<Independent<'_>, Error> {
         let quantity = self.quantity(name)?;
-        let fed = self.leaves(name)?.into_iter().find(|&leaf| {
+        let fed = self.sources(self.leaves(name)?).into_iter().find(|&leaf| {
             let experiment = &self.components[leaf].experiment;
             experiment.is_some() && *experiment == quantity.experiment
         });
@@ -155,6 +156,27 @@ impl Model {
                 quantity,
             }),
         }
+    }
+
+    /// The components, and those that differences among them were computed from.
+    fn sources(&self, mut leaves: Vec<usize>) -> Vec<usize> {
+        let mut next = 0;
+        while let Some(row) = leaves.get(next).map(|&leaf| &self.components[leaf]) {
+            let mut names = Vec::new();
+            if let Given::Difference(expression) = &row.given {
+                expression.names(&mut names);
+            }
+            for name in names {
+                let more = self.leaves(name).unwrap_or_default();
+                let new: Vec<usize> = more
+                    .into_iter()
+                    .filter(|leaf| !leaves.contains(leaf))
+                    .collect();
+                leaves.extend(new);
+            }
+            next += 1;
+        }
+        leaves
     }
 
     /// What changes do to a quantity.

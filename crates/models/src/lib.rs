@@ -13,7 +13,7 @@
 //! | what matters most | [`Model::sensitivity`] |
 //! | what do windows, credits and locks allow | [`window`], and event by event [`simulate`] |
 //! | what do traces of a bus say | [`trace`] |
-//! | which components do experiments determine | [`identify`] |
+//! | which components do experiments determine | [`Model::determined`], [`identify`] |
 //!
 //! Source: R. Zambre, *Exascalable Communication for Modern Supercomputing* (University of California, Irvine, 2020), chapter 2.
 //! Its numbers are tests in `tests/`.
@@ -24,6 +24,7 @@ mod answer;
 mod change;
 mod dual;
 mod error;
+mod experiments;
 mod expression;
 pub mod identify;
 mod model;
@@ -37,6 +38,7 @@ pub mod window;
 pub use answer::{Gain, Independent, Need, Prediction, Sensitivity};
 pub use change::Change;
 pub use error::Error;
+pub use experiments::Determined;
 pub use model::{Component, Model, Origin, Quantity, Shares, Source, Sum, Term};
 pub use preset::{PRESETS, preset};
 pub use values::{BYTES, Values};

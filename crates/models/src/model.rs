@@ -86,12 +86,21 @@ pub(crate) enum Given {
     Open,
 }
 
+/// Standard deviation of a component's value.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Spread {
+    /// The same at all sizes.
+    Same(f64),
+    /// One for each point of a curve: bytes and nanoseconds.
+    Curve(Vec<(f64, f64)>),
+}
+
 /// A leaf of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Component {
     pub(crate) name: String,
     pub(crate) given: Given,
-    pub(crate) sd: Option<f64>,
+    pub(crate) sd: Option<Spread>,
     pub(crate) source: Source,
     pub(crate) origin: Origin,
     pub(crate) experiment: Option<String>,
@@ -158,12 +167,6 @@ impl Component {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    /// Standard deviation in nanoseconds, where it is known.
-    #[must_use]
-    pub const fn sd_ns(&self) -> Option<f64> {
-        self.sd
     }
 
     /// How it was obtained.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use machine_profile::{Document, Section, Spot};
 
 use crate::expression::Expression;
-use crate::model::{Component, Given, Origin, Quantity, Shares, Source, Sum, Term};
+use crate::model::{Component, Given, Origin, Quantity, Shares, Source, Spread, Sum, Term};
 use crate::{Error, Model};
 
 /// Terms that all names together may stand for; a file of sums of sums could ask for more than any node computes.
@@ -234,6 +234,7 @@ fn component(
     } else {
         Given::Value(row.number("ns")?)
     };
+    let sd = spread(row, &given)?;
     let is_difference = matches!(given, Given::Difference(_));
     names.declare(row, name, row.spot("ns"), &terms, is_difference)?;
     let usual = if is_difference {
@@ -250,12 +251,29 @@ fn component(
     Ok(Component {
         name: name.to_owned(),
         given,
-        sd: row.optional("sd", Section::number)?,
+        sd,
         source,
         origin: word(row, "origin", &Origin::ALL)?.unwrap_or(usual),
         experiment: row.optional("experiment", Section::text)?,
         profile: row.optional("profile", Section::text)?,
     })
+}
+
+/// The standard deviation: a number, or one for each point of a curve.
+fn spread(row: &Section<'_>, given: &Given) -> Result<Option<Spread>, Error> {
+    let Given::Curve(points) = given else {
+        return Ok(row.optional("sd", Section::number)?.map(Spread::Same));
+    };
+    let Some(all) = row.optional("sd", Section::numbers)? else {
+        return Ok(None);
+    };
+    if all.len() != points.len() {
+        let found = format!("{} numbers", all.len());
+        let expected = format!("{} numbers, one for each of bytes", points.len());
+        return Err(row.error("sd", &found, &expected).into());
+    }
+    let points = points.iter().zip(all).map(|(point, sd)| (point.0, sd));
+    Ok(Some(Spread::Curve(points.collect())))
 }
 
 fn curve(row: &Section<'_>) -> Result<Vec<(f64, f64)>, Error> {

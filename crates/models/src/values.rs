@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::dual::Dual;
-use crate::model::{Given, Meaning};
+use crate::model::{Given, Meaning, Spread};
 use crate::{Error, Model, Term};
 
 /// Name of the parameter that selects a point of curves.
@@ -15,6 +15,8 @@ pub const BYTES: &str = "bytes";
 pub struct Values {
     pub(crate) leaves: Vec<f64>,
     pub(crate) parameters: BTreeMap<String, f64>,
+    /// Standard deviations of components, where they are known.
+    pub(crate) sds: Vec<Option<f64>>,
     /// Components whose curve was measured with other sizes only.
     extrapolated: Vec<usize>,
 }
@@ -91,8 +93,14 @@ impl Model {
             }
         });
         let leaves = leaves.collect();
+        let sds = self.components.iter().map(|row| match &row.sd {
+            Some(Spread::Same(sd)) => Some(*sd),
+            Some(Spread::Curve(points)) => Some(on_curve(points, bytes).0),
+            None => None,
+        });
         let mut values = Values {
             leaves,
+            sds: sds.collect(),
             parameters,
             extrapolated,
         };
@@ -138,6 +146,17 @@ impl Model {
         match self.meaning(name) {
             None => Err(self.unknown_part(name)),
             Some(_) => Ok(self.named(name, values, &[]).value),
+        }
+    }
+
+    /// The standard deviation of a component in nanoseconds, where it is known.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`].
+    pub fn sd_ns(&self, component: &str, values: &Values) -> Result<Option<f64>, Error> {
+        match self.meaning(component) {
+            Some(Meaning::Component(index)) => Ok(values.sds[index]),
+            _ => Err(self.unknown_part(component)),
         }
     }
 

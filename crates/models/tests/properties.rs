@@ -213,6 +213,45 @@ fn sizes_that_were_not_measured_are_marked() {
 }
 
 #[test]
+fn a_curve_has_a_spread_at_each_size() {
+    let text = "name = 'x'\n[parameter]\nbytes = 8\n[component]\na = { ns = 10, sd = 3 }\n\
+         b = { bytes = [8, 64], ns = [5, 50], sd = [1, 9] }\n[quantity.t]\nterms = ['a', 'b']\n";
+    let model = Model::parse("x", text).expect("a model");
+    let at = |bytes| {
+        model
+            .values_given(&[("bytes".to_owned(), bytes)])
+            .expect("a size")
+    };
+    let least = |bytes| {
+        model
+            .independent("t")
+            .expect("it")
+            .predict(&at(bytes))
+            .least_certain
+    };
+    assert_eq!(
+        (least(8.0).as_deref(), least(64.0).as_deref()),
+        (Some("a"), Some("b"))
+    );
+    assert_eq!(model.sd_ns("b", &at(36.0)), Ok(Some(5.0)));
+    let error = Model::parse("x", &text.replace("[1, 9]", "[1]")).expect_err("one number");
+    assert_eq!(
+        error.to_string(),
+        "x:6: component.b.sd: 1 numbers: expected 2 numbers, one for each of bytes"
+    );
+}
+
+#[test]
+fn a_difference_does_not_hide_where_its_parts_come_from() {
+    let text = "name = 'x'\n[component]\na = { ns = 10, experiment = 'e' }\nb = { difference = 'a - 4' }\n\
+         [quantity.t]\nterms = ['b']\nexperiment = 'e'\n";
+    let model = Model::parse("x", text).expect("a model");
+    assert!(
+        matches!(model.independent("t"), Err(models::Error::Circular { component, .. }) if component == "a")
+    );
+}
+
+#[test]
 fn the_least_certain_component_is_named() {
     let text = "name = 'x'\n[component]\na = { ns = 10, sd = 3 }\nb = { ns = 5, sd = 2 }\n[quantity.t]\nterms = ['a', '2 b']\nobserved = 25\n";
     let model = Model::parse("x", text).expect("a model");

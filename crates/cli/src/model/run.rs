@@ -137,6 +137,29 @@ mod tests {
     }
 
     #[test]
+    fn what_experiments_do_not_tell_apart_is_shown_as_one_lump() {
+        let text = "name = 'x'\norigin = 'measured'\n[component]\nsoftware = { ns = 488.27, source = 'timer' }\nPCIe = { ns = 1 }\n\
+             Wire = { ns = 1 }\nSwitch = { ns = 1 }\nother = { ns = 1 }\n[quantity.latency]\n\
+             terms = ['software', '2 PCIe', 'Wire', 'Switch']\nobserved = 1387.02\n";
+        let file = std::env::temp_dir().join(format!("rankpoint-lump-{}.toml", std::process::id()));
+        std::fs::write(&file, text).expect("a file");
+        let shown = told(&format!("show --model {}", file.display())).expect("a text");
+        for line in [
+            "Experiments determine rank 2 of 5 components.",
+            "One lump, not told apart: 2 PCIe + Wire + Switch = 898.75 ns.",
+            "No experiment tells: other.",
+        ] {
+            assert!(shown.contains(line), "{shown}");
+        }
+        let preset = told("show").expect("a text");
+        assert!(
+            preset.contains("components.\nExperiments disagree by "),
+            "{preset}"
+        );
+        std::fs::remove_file(file).expect("a file of our own");
+    }
+
+    #[test]
     fn a_sweep_is_drawn_as_the_name_of_the_file_says() {
         let folder = std::env::temp_dir().join(format!("rankpoint-model-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
@@ -248,12 +271,20 @@ iid = true
             refused.contains(&format!("{right} there, {here} here")),
             "{refused}"
         );
+        // The ping-pong of the profile feeds the model: it is shown, and not predicted.
         let text = told(&format!("predict {node} --foreign-profile")).expect("a text");
+        assert!(
+            text.contains("half_round_trip: its experiment, ping-pong, gave the component message"),
+            "{text}"
+        );
+        let text = told(&format!("predict half_round_trip {node} --foreign-profile"));
+        assert!(text.expect_err("a circle").contains("ping-pong"));
+        let text = told(&format!("show {node} --foreign-profile")).expect("a text");
         assert!(text.contains("250"), "{text}");
         let sources = "wire (line/payload), message (mpi/latency), window (mpi/window).";
         assert!(text.contains(sources), "{text}");
         let large = told(&format!(
-            "predict {node} --foreign-profile --given bytes=128"
+            "whatif --set wire=0.5x {node} --foreign-profile --given bytes=128"
         ));
         let large = large.expect("a text");
         assert!(

@@ -48,7 +48,10 @@ pub(super) fn show(model: &Model, values: &Values) -> Result<Report, String> {
         components.rows.push(vec![
             Cell::text(row.name()),
             Cell::Number(model.value(row.name(), values).map_err(told)?),
-            row.sd_ns().map_or(Cell::Empty, Cell::Number),
+            model
+                .sd_ns(row.name(), values)
+                .map_err(told)?
+                .map_or(Cell::Empty, Cell::Number),
             Cell::text(row.source().to_string()),
             Cell::text(row.origin().to_string()),
         ]);
@@ -98,6 +101,32 @@ pub(super) fn show(model: &Model, values: &Values) -> Result<Report, String> {
     Ok(Report {
         head: [head(model), parameters].concat(),
         tables,
-        remarks: mixture(model),
+        remarks: [determined(model, values), mixture(model)].concat(),
     })
+}
+
+/// What the experiments of a model determine: the rank, lumps that no experiment tells apart, and what nothing is known of.
+pub(super) fn determined(model: &Model, values: &Values) -> Vec<String> {
+    let models::Determined { solution, names } = model.determined(values);
+    let mut lines = vec![format!("Experiments determine {solution}.")];
+    let lumps = solution.lumps.iter().filter(|lump| !lump.is_single());
+    lines.extend(lumps.map(|lump| {
+        let ns = super::report::shown(lump.ns);
+        format!(
+            "One lump, not told apart: {} = {ns} ns.",
+            lump.named(&names)
+        )
+    }));
+    let unknown = solution.unknown.iter().map(|&index| names[index].as_str());
+    let unknown: Vec<&str> = unknown.collect();
+    if !unknown.is_empty() {
+        lines.push(format!("No experiment tells: {}.", unknown.join(", ")));
+    }
+    if solution.residual_ns > 0.005 {
+        let rms = super::report::shown(solution.residual_ns);
+        lines.push(format!(
+            "Experiments disagree by {rms} ns, root of the mean square."
+        ));
+    }
+    lines
 }
