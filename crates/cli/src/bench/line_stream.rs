@@ -6,7 +6,7 @@ use std::sync::{Arc, Barrier};
 use std::time::Instant;
 
 use super::cache_line::{bind, first_two_cores};
-use super::results::median;
+use super::results::{median, spread};
 use crate::sync::{AtomicU64, Ordering};
 
 /// Lines of a stream, as many as a ring has cells at least.
@@ -16,12 +16,12 @@ const REPETITIONS: u64 = 2_000;
 #[repr(align(64))]
 struct Line(AtomicU64);
 
-/// Nanoseconds per line of a stream.
+/// Nanoseconds per line of a stream, and their spread.
 pub(crate) struct LineCosts {
     /// The line was last read by the other core.
-    pub(crate) write_ns: f64,
+    pub(crate) write_ns: [f64; 2],
     /// The line was last written by the other core.
-    pub(crate) read_ns: f64,
+    pub(crate) read_ns: [f64; 2],
 }
 
 /// The medians; nothing when this process may use one core only.
@@ -46,7 +46,7 @@ pub(crate) fn measure() -> Option<LineCosts> {
                     times.push(per_line(|| read(lines)));
                 }
             }
-            is_bound.then(|| median(&times))
+            is_bound.then(|| [median(&times), spread(&times)])
         })
     };
     let (writer, reader) = (side(first, true), side(second, false));
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn lines_take_time_wherever_there_are_two_cores() {
         let cores = sys::cores::usable_cores();
-        let measured = measure().is_some_and(|costs| costs.read_ns + costs.write_ns > 0.0);
+        let measured = measure().is_some_and(|costs| costs.read_ns[0] + costs.write_ns[0] > 0.0);
         assert_eq!(measured, cores > 1);
     }
 }

@@ -232,6 +232,13 @@ pub(crate) fn median(values: &[f64]) -> f64 {
     }
 }
 
+/// Standard deviation of the middle half, scaled to that of a normal distribution: other programs' interruptions are outside.
+pub(crate) fn spread(values: &[f64]) -> f64 {
+    let middle = median(values);
+    let away: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
+    1.4826 * median(&away)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `calibrate`: measures the components of messages through shared memory, and writes them as a model.
 //!
-//! No experiment is one of the quantities that the model predicts: sends and receives are timed apart, each while the other side
-//! makes no call, and the way between the cores without any MPI.
+//! No experiment is one of the quantities that the model predicts: sends and receives are timed apart, on one core in turns and on two
+//! while the other side makes no call, and the way between the cores without any MPI.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::options::MeasureOptions;
 use crate::bench::alike;
 use crate::bench::job::{self, RankReport};
 use crate::bench::page::SharedPage;
-use crate::bench::results::median;
+use crate::bench::results::{median, spread};
 use crate::bench::target::{self, Target};
 use crate::bench::{DISTANCE, PARTS, cache_line, line_stream};
 use crate::settings;
@@ -173,27 +173,21 @@ pub(super) fn measure(options: &MeasureOptions, library: &Target) -> Result<Cali
          name = \"calibrated\"\nnote = {}\norigin = \"measured\"\n\n[parameter]\nbytes = 8\nW = 64 # messages in a window\n\n[component]\n",
         quoted(&version)
     );
-    let timer = "source = \"timer\"";
-    let is_ours = version.starts_with("Rankpoint");
-    for name in ["send", "receive"] {
-        text += &curve_text(name, &curve(&points, name)?, is_ours);
-    }
-    for name in ["send_window", "receive_window"] {
-        let [value, sd] = per_message(&points, name)?;
-        text += &format!(
-            "{name} = {{ ns = {value:.2}, sd = {sd:.2}, source = \"difference\", experiment = \"windows whose other side makes no call\" }}\n"
-        );
-    }
-    text += &format!(
-        "c2c = {{ ns = {c2c:.2}, sd = {sd:.2}, {timer}, experiment = \"one line there and back, without MPI\" }}\n"
-    );
-    for (name, value) in [
-        ("write_line", stream.write_ns),
-        ("read_line", stream.read_ns),
+    text += &components(&points, version.starts_with("Rankpoint"))?;
+    for (name, [ns, sd], experiment) in [
+        ("c2c", [c2c, sd], "one line there and back, without MPI"),
+        (
+            "write_line",
+            stream.write_ns,
+            "a stream of lines, without MPI",
+        ),
+        (
+            "read_line",
+            stream.read_ns,
+            "a stream of lines, without MPI",
+        ),
     ] {
-        text += &format!(
-            "{name} = {{ ns = {value:.2}, {timer}, experiment = \"a stream of lines, without MPI\" }}\n"
-        );
+        text += &component(name, [ns, sd], "timer", experiment);
     }
     text += QUANTITIES;
     Ok(Calibration {
@@ -203,71 +197,129 @@ pub(super) fn measure(options: &MeasureOptions, library: &Target) -> Result<Cali
     })
 }
 
-/// One line of a send and one of a receive are in the way between the cores already. While the sender writes a chunk, the receiver copies
-/// the one before.
+/// What the experiments of a calibration determine.
+///
+/// # Errors
+/// When the file is no model.
+pub(super) fn determined(calibration: &Calibration) -> Result<Vec<String>, String> {
+    let model = models::Model::parse("calibration", &calibration.text);
+    let model = model.map_err(|error| error.to_string())?;
+    Ok(super::shown::determined(&model, &model.values()))
+}
+
+/// While a line travels, its sender returns from its call and its receiver has entered its own. Calls do not show how much that is, so it
+/// is counted. The rank that answers a window posts the next one meanwhile: it is the bound, or the way there and back is.
+/// While the sender writes a chunk, the receiver copies the one before.
 const QUANTITIES: &str = r#"
 [sum]
-first_chunk = ["send_chunk - min(send_chunk, write_line)"]
-last_chunk = ["receive_chunk - min(receive_chunk, read_line)"]
-chunks_between = ["max(send - send_chunk, receive - receive_chunk)"]
+short_message = ["send_alone", "c2c", "receive_alone"]
+chunks_between = ["max(send_more - send_chunk_more, receive_more - receive_chunk_more)"]
+receiver_bound = ["post + take_window + (wait + send_alone) / W"]
+way_bound = ["(short_message + c2c + send_once + take_once + wait + (W - 1) * max(send_window, take_window)) / W"]
 
 [quantity.half_round_trip]
-terms = ["first_chunk", "c2c", "chunks_between", "last_chunk"]
+terms = ["short_message", "send_chunk_more", "chunks_between", "receive_chunk_more"]
 experiment = "ping-pong"
 note = "half of a round trip"
 
 [quantity.rate]
-terms = ["max(send_window, receive_window)", "(c2c + min(send_window, receive_window) + half_round_trip) / W"]
+terms = ["max(receiver_bound, way_bound, write_line, read_line)"]
 experiment = "windows of messages"
 note = "time per message in windows of W, each answered"
 "#;
 
-/// The lines of a model for times by size, and for those of a chunk of each size.
-fn curve_text(name: &str, curve: &[(usize, f64)], is_ours: bool) -> String {
-    let chunks: Vec<(usize, f64)> = curve
-        .iter()
-        .map(|&(bytes, _)| {
-            let chunk = if is_ours {
-                protocols::eager_chunk_bytes(bytes).min(bytes)
-            } else {
-                bytes
-            };
-            (bytes, time_at(curve, chunk))
-        })
-        .collect();
-    let rows = [
+/// Components that ranks measured, as lines of a model.
+fn components(points: &[Measured], is_ours: bool) -> Result<String, String> {
+    let mut text = String::new();
+    for name in ["send", "receive"] {
+        text += &curve_text(name, &more(points, name)?, is_ours);
+    }
+    for (name, experiment) in [
         (
-            name.to_owned(),
-            curve,
-            "messages whose other side makes no call",
+            "send_alone",
+            "batches of sends on the core of their receiver, in turns",
         ),
         (
-            format!("{name}_chunk"),
+            "receive_alone",
+            "batches of receives on the core of their sender, in turns",
+        ),
+        (
+            "send_window",
+            "windows of sends whose receiver makes no call",
+        ),
+        ("take_window", "waits for windows that have come"),
+        (
+            "send_once",
+            "windows of sends on the core of their receiver, in turns",
+        ),
+        (
+            "take_once",
+            "waits for windows on the core of their sender, in turns",
+        ),
+        ("post", "windows of receives before anything is sent"),
+    ] {
+        text += &component(name, per_message(points, name)?, "difference", experiment);
+    }
+    let wait = points.iter().find(|point| point.name == "wait");
+    let wait = wait.ok_or("the ranks did not report wait")?;
+    let value = [median(&wait.values), spread(&wait.values)];
+    let experiment = "waits for receives that name no rank, of two lengths";
+    text += &component("wait", value, "timer", experiment);
+    Ok(text)
+}
+
+/// A component as a line of a model.
+fn component(name: &str, [ns, sd]: [f64; 2], source: &str, experiment: &str) -> String {
+    format!(
+        "{name} = {{ ns = {ns:.2}, sd = {sd:.2}, source = \"{source}\", experiment = \"{experiment}\" }}\n"
+    )
+}
+
+/// A size, and nanoseconds with their spread.
+type Point = (usize, [f64; 2]);
+
+/// The lines of a model for what more bytes cost, and for those of a chunk of each size.
+fn curve_text(name: &str, curve: &[Point], is_ours: bool) -> String {
+    let chunk = |bytes: usize| {
+        if is_ours {
+            protocols::eager_chunk_bytes(bytes).min(bytes)
+        } else {
+            bytes
+        }
+    };
+    let chunks: Vec<Point> = (curve.iter())
+        .map(|&(bytes, _)| (bytes, at(curve, chunk(bytes))))
+        .collect();
+    let rows = [
+        (format!("{name}_more"), curve, "messages that are longer"),
+        (
+            format!("{name}_chunk_more"),
             &chunks,
             "the same, of the first or last chunk",
         ),
     ];
-    let list = |curve: &[(usize, f64)], pick: fn(&(usize, f64)) -> String| {
+    let list = |curve: &[Point], pick: fn(&Point) -> String| {
         curve.iter().map(pick).collect::<Vec<_>>().join(", ")
     };
-    let line = |(name, curve, experiment): (String, &[(usize, f64)], &str)| {
+    let line = |(name, curve, experiment): (String, &[Point], &str)| {
         let bytes = list(curve, |point| point.0.to_string());
-        let values = list(curve, |point| format!("{:.2}", point.1));
+        let values = list(curve, |point| format!("{:.2}", point.1[0]));
+        let spreads = list(curve, |point| format!("{:.2}", point.1[1]));
         format!(
-            "{name} = {{ bytes = [{bytes}], ns = [{values}], source = \"timer\", experiment = \"{experiment}\" }}\n"
+            "{name} = {{ bytes = [{bytes}], ns = [{values}], sd = [{spreads}], source = \"difference\", experiment = \"{experiment}\" }}\n"
         )
     };
     rows.map(line).concat()
 }
 
-/// The time of a measured size.
-fn time_at(curve: &[(usize, f64)], bytes: usize) -> f64 {
+/// The value of the largest size up to one.
+fn at(curve: &[Point], bytes: usize) -> [f64; 2] {
     let below = curve.iter().rfind(|point| point.0 <= bytes);
-    below.map_or(f64::NAN, |point| point.1)
+    below.map_or([f64::NAN; 2], |point| point.1)
 }
 
-/// Nanoseconds of a message in a window, and their spread: the difference between windows of two lengths, without what a window costs
-/// beside its messages.
+/// Nanoseconds of a message in a batch or window, and their spread: the difference between two lengths, without what all cost
+/// beside their messages.
 fn per_message(points: &[Measured], name: &str) -> Result<[f64; 2], String> {
     let own: Vec<_> = points.iter().filter(|point| point.name == name).collect();
     let [short, long] = own[..] else {
@@ -282,23 +334,19 @@ fn per_message(points: &[Measured], name: &str) -> Result<[f64; 2], String> {
     Ok([value.max(0.0), sd])
 }
 
-/// Medians by size.
-fn curve(points: &[Measured], name: &str) -> Result<Vec<(usize, f64)>, String> {
-    let own = points.iter().filter(|point| point.name == name);
-    let curve: Vec<(usize, f64)> = own
-        .map(|point| (point.size, median(&point.values)))
-        .collect();
-    match curve.len() {
-        0 => Err(format!("the ranks did not report {name}")),
-        _ => Ok(curve),
-    }
-}
-
-/// Standard deviation of the middle half, scaled to that of a normal distribution: other programs' interruptions are outside.
-fn spread(values: &[f64]) -> f64 {
-    let middle = median(values);
-    let away: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
-    1.4826 * median(&away)
+/// Medians by size, less that of the smallest, and their spreads: calls on two cores contain lines that the other core had last, which
+/// the way between the cores is already.
+fn more(points: &[Measured], name: &str) -> Result<Vec<Point>, String> {
+    let own: Vec<&Measured> = points.iter().filter(|point| point.name == name).collect();
+    let [first, ..] = own[..] else {
+        return Err(format!("the ranks did not report {name}"));
+    };
+    let least = median(&first.values);
+    let curve = own.iter().map(|point| {
+        let ns = (median(&point.values) - least).max(0.0);
+        (point.size, [ns, spread(&point.values)])
+    });
+    Ok(curve.collect())
 }
 
 /// A text as TOML has it.
@@ -348,27 +396,81 @@ mod tests {
         assert_eq!(distances(58.0, &many, 61.0).expect_one(), Ok(()));
     }
 
-    #[test]
-    fn what_is_measured_makes_a_model_that_predicts_other_quantities() {
+    fn point(name: &str, size: usize, values: &[f64]) -> Measured {
+        Measured {
+            name: name.to_owned(),
+            size,
+            values: values.to_vec(),
+            met: Vec::new(),
+        }
+    }
+
+    /// What ranks report whose messages of 8 bytes take 10 ns of work on each side.
+    fn reported() -> Vec<Measured> {
+        let mut points = vec![point("wait", 0, &[5.0])];
+        for (size, send, receive) in [(8, 40.0, 70.0), (64, 55.0, 90.0)] {
+            points.push(point("send", size, &[send]));
+            points.push(point("receive", size, &[receive]));
+        }
+        for (name, each) in [
+            ("send_alone", 10.0),
+            ("receive_alone", 10.0),
+            ("send_window", 20.0),
+            ("take_window", 30.0),
+            ("send_once", 12.0),
+            ("take_once", 14.0),
+            ("post", 15.0),
+        ] {
+            let batch = |size: usize| point(name, size, &[100.0 + each * size as f64]);
+            points.extend([8, 32].map(batch));
+        }
+        points
+    }
+
+    fn model(points: &[Measured]) -> models::Model {
         let head = "name = 'x'\n[parameter]\nbytes = 8\nW = 64\n[component]\n\
-             send = { bytes = [8, 64], ns = [40, 60], experiment = 'a' }\nreceive = { bytes = [8, 64], ns = [50, 80], experiment = 'a' }\n\
-             send_chunk = { bytes = [8, 64], ns = [40, 55], experiment = 'a' }\nreceive_chunk = { bytes = [8, 64], ns = [50, 70], experiment = 'a' }\n\
-             send_window = { ns = 30, experiment = 'b' }\nreceive_window = { ns = 45, experiment = 'b' }\n\
-             c2c = { ns = 60 }\nwrite_line = { ns = 10 }\nread_line = { ns = 15 }\n";
-        let model = models::Model::parse("x", &format!("{head}{QUANTITIES}")).expect("a model");
+             c2c = { ns = 60, sd = 2, source = 'timer' }\nwrite_line = { ns = 3, sd = 1, source = 'timer' }\n\
+             read_line = { ns = 3, sd = 1, source = 'timer' }\n";
+        let components = components(points, true).expect("all components");
+        models::Model::parse("x", &format!("{head}{components}{QUANTITIES}")).expect("a model")
+    }
+
+    #[test]
+    fn a_miss_that_calls_on_two_cores_contain_is_not_counted_beside_the_way_between_the_cores() {
+        let model = model(&reported());
         let half = model.independent("half_round_trip").expect("no circle");
-        assert_eq!(
-            half.predict(&model.values()).predicted_ns,
-            30.0 + 60.0 + 35.0
-        );
-        let given = [("bytes".to_owned(), 64.0)];
-        let in_chunks = half.predict(&model.values_given(&given).expect("a size"));
-        assert_eq!(in_chunks.predicted_ns, 45.0 + 60.0 + 10.0 + 55.0);
+        let short = half.predict(&model.values());
+        assert_eq!(short.predicted_ns, 10.0 + 60.0 + 10.0);
+        assert_eq!(short.least_certain.as_deref(), Some("c2c"));
+        let at = |name: &str, value| model.values_given(&[(name.to_owned(), value)]);
+        let longer = half.predict(&at("bytes", 64.0).expect("a size"));
+        assert_eq!(longer.predicted_ns, 80.0 + 15.0 + 20.0);
         let rate = model.independent("rate").expect("no circle");
-        assert_eq!(
-            rate.predict(&model.values()).predicted_ns,
-            45.0 + (60.0 + 30.0 + 125.0) / 64.0
-        );
+        // The rank that answers is the bound of long windows, the way there and back that of short ones.
+        let long = rate.predict(&model.values());
+        assert_eq!(long.predicted_ns, 15.0 + 30.0 + (5.0 + 10.0) / 64.0);
+        let one = rate.predict(&at("W", 1.0).expect("a window"));
+        assert_eq!(one.predicted_ns, 80.0 + 60.0 + 12.0 + 14.0 + 5.0);
+    }
+
+    #[test]
+    fn each_component_has_an_experiment_and_the_spread_of_long_messages_is_their_own() {
+        let mut points = reported();
+        for point in &mut points {
+            if point.size == 64 && point.name == "receive" {
+                point.values = vec![60.0, 80.0, 90.0, 100.0, 120.0];
+            }
+        }
+        let model = model(&points);
+        let solution = model.determined(&model.values()).solution;
+        assert!(solution.is_complete() && solution.rank >= 14, "{solution}");
+        let given = [("bytes".to_owned(), 64.0)];
+        let half = model.independent("half_round_trip").expect("no circle");
+        let long = half.predict(&model.values_given(&given).expect("a size"));
+        assert_eq!(long.least_certain.as_deref(), Some("receive_chunk_more"));
+        points.retain(|point| point.name != "post");
+        let error = components(&points, true).expect_err("a component is missing");
+        assert_eq!(error, "the ranks reported post 0 times: expected 2");
     }
 
     #[test]

@@ -111,7 +111,8 @@ fn compare(
         "predicted ns",
         "measured ns",
         "residual",
-        "largest part",
+        "sd",
+        "least certain",
     ];
     let mut comparison = Comparison {
         table: Table::new(title, &columns),
@@ -156,16 +157,14 @@ impl Comparison {
         let independent = model.independent(quantity).map_err(told)?;
         let answer = independent.predict_against(values, Some(median(&point.values)));
         let residual = answer.residual_percent().unwrap_or(f64::NAN);
-        // The spread of components that depend on the size is not known for each size: the component that matters most is named.
-        let most = model.sensitivity(values, quantity).map_err(told)?;
         self.residuals.push((main, residual));
         self.table.rows.push(vec![
             Cell::text(name),
             Cell::Number(answer.predicted_ns),
             answer.observed_ns.map_or(Cell::Empty, Cell::Number),
             Cell::Signed(residual),
-            most.first()
-                .map_or(Cell::Empty, |row| Cell::text(row.component.clone())),
+            answer.sd_ns.map_or(Cell::Empty, Cell::Number),
+            answer.least_certain.map_or(Cell::Empty, Cell::Text),
         ]);
         Ok(())
     }

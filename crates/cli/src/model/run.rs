@@ -53,15 +53,19 @@ fn output(question: &Question) -> Result<String, String> {
             Ok(asked.show(report, options.common.format))
         }
         Question::Calibrate { output, measure } => {
-            let calibration = calibrated::calibrate(measure, &calibrated::library(measure)?)?;
+            let mut calibration = calibrated::calibrate(measure, &calibrated::library(measure)?)?;
+            let determined = calibrated::determined(&calibration)?;
             let Some(file) = output else {
+                let lines = determined.iter().map(|line| format!("# {line}\n"));
+                calibration.text.extend(lines);
                 return Ok(calibration.text);
             };
             let shown = file.display();
             std::fs::write(file, &calibration.text)
                 .map_err(|error| format!("cannot write {shown}: {error}"))?;
             Ok(format!(
-                "The model is in {shown}; use it with --model {shown}\n"
+                "The model is in {shown}; use it with --model {shown}\n{}\n",
+                determined.join("\n")
             ))
         }
         Question::Check(options) => Ok(checked::check(options)?.show(options.format)),

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use mpi_abi_sys::constants::{MPI_BYTE, MPI_COMM_WORLD, MPI_REQUEST_NULL};
+use mpi_abi_sys::constants::{MPI_BYTE, MPI_COMM_WORLD, MPI_PROC_NULL, MPI_REQUEST_NULL};
 use mpi_abi_sys::types::MPI_Request;
 
 use super::Mpi;
@@ -18,6 +18,44 @@ impl Mpi {
         let time = start.elapsed();
         window.wait(self);
         time.as_nanos() as f64
+    }
+
+    /// Nanoseconds of the calls of MPI_Irecv for a window of messages that `meanwhile` lets come, and of one MPI_Waitall once they have;
+    /// `meanwhile` also tells when that begins.
+    ///
+    /// Ends the process if `meanwhile` panics, as the library still writes to the slots.
+    pub(crate) fn time_posts_and_wait(
+        &self,
+        slots: &mut [u8],
+        size: usize,
+        (from, tag): (i32, i32),
+        window: &mut Window,
+        meanwhile: impl FnOnce(&Self),
+    ) -> [f64; 2] {
+        let start = Instant::now();
+        window.start_receives(self, slots, size, from, Tags::same(tag), MPI_COMM_WORLD);
+        let started = start.elapsed();
+        let guard = super::message::EndOnUnwind;
+        meanwhile(self);
+        drop(guard);
+        let start = Instant::now();
+        window.wait(self);
+        [started, start.elapsed()].map(|time| time.as_nanos() as f64)
+    }
+
+    /// Nanoseconds of receives of nothing from no rank, one MPI_Irecv for each request and one MPI_Waitall.
+    pub(crate) fn time_null_window(&self, window: &mut Window) -> f64 {
+        let start = Instant::now();
+        window.start_receives(
+            self,
+            &mut [0],
+            0,
+            MPI_PROC_NULL,
+            Tags::same(0),
+            MPI_COMM_WORLD,
+        );
+        window.wait(self);
+        start.elapsed().as_nanos() as f64
     }
 
     /// Nanoseconds of the calls of MPI_Irecv for a window of messages, and of one MPI_Test of each; they are waited for afterwards.

@@ -41,6 +41,8 @@ struct Page {
     to: SharedWord,
     /// Written by rank 1 only, first with 1 when it has the page.
     from: SharedWord,
+    /// Turns that were passed: even when rank 0 has the turn. Written by the rank that has it.
+    turns: SharedWord,
 }
 
 /// One end of the line.
@@ -84,6 +86,21 @@ impl DistanceProbe {
                 break;
             }
         }
+    }
+
+    /// Waits for the turn of this rank, which shares its core with the other one.
+    pub(super) fn await_turn(&self, rank: i32) {
+        // PAIRS: bench_line.turns
+        while self.page.turns.0.load(Ordering::Acquire) & 1 != u64::from(rank == 1) {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Gives the turn to the other rank.
+    pub(super) fn pass_turn(&self) {
+        let own = self.page.turns.0.load(Ordering::Relaxed);
+        // PAIRS: bench_line.turns
+        self.page.turns.0.store(own + 1, Ordering::Release);
     }
 
     /// Rank 0's end: nanoseconds from core to core.
@@ -183,6 +200,7 @@ mod tests {
             page: Box::leak(Box::new(Page {
                 to: word(),
                 from: word(),
+                turns: word(),
             })),
             number: Cell::new(0),
             limit: 70.0,
@@ -201,6 +219,25 @@ mod tests {
         });
         assert!(here.measure() > 0.0 && here.measure() > 0.0);
         there.join().unwrap();
+    }
+
+    #[test]
+    fn turns_alternate() {
+        let here = line(&[]);
+        let page = here.page;
+        let log = std::sync::Mutex::new(Vec::new());
+        let turns = |line: &DistanceProbe, rank| {
+            for _ in 0..3 {
+                line.await_turn(rank);
+                log.lock().unwrap().push(rank);
+                line.pass_turn();
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| turns(&DistanceProbe { page, ..line(&[]) }, 1));
+            turns(&here, 0);
+        });
+        assert_eq!(log.into_inner().unwrap(), [0, 1, 0, 1, 0, 1]);
     }
 
     #[test]

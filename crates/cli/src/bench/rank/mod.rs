@@ -4,7 +4,7 @@
 //! Rank 0 prints one JSON object a line for each point, `peer.c` beside this folder prints the same for libraries that lack
 //! the standard ABI. [`start`] reads what is wanted, [`repeat`] decides how often something runs, [`mod@distance`] how far the cores are from
 //! each other meanwhile; [`calls`], [`pair`], [`queue`], [`many`], [`collective`],
-//! [`overlap`], [`pack`], [`memory`], [`parts`], [`rma`] and [`rendezvous`] are what runs; [`mod@threads`] stands by itself, with [`thread_puts`] and [`spin_barrier`].
+//! [`overlap`], [`pack`], [`memory`], [`parts`] with [`turns`], [`rma`] and [`rendezvous`] are what runs; [`mod@threads`] stands by itself, with [`thread_puts`] and [`spin_barrier`].
 
 mod calls;
 mod collective;
@@ -26,6 +26,7 @@ mod spin_barrier;
 mod start;
 mod thread_puts;
 mod threads;
+mod turns;
 
 pub(crate) use calls::CALLS;
 use options::RankOptions;
