@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `calibrate`: measures the components of messages through shared memory, and writes them as a model.
 //!
-//! No experiment is one of the quantities that the model predicts: sends and receives are timed apart, on one core in turns and on two
+//! No experiment is one of the quantities that the model predicts: sends and receives are timed apart, on one core one after the other and on two
 //! while the other side makes no call, and the way between the cores without any MPI.
 
 use std::fmt::Write as _;
@@ -237,11 +237,11 @@ fn components(points: &[Measured], is_ours: bool) -> Result<String, String> {
     for (name, experiment) in [
         (
             "send_alone",
-            "batches of sends on the core of their receiver, in turns",
+            "batches of sends on the core of their receiver, one after the other",
         ),
         (
             "receive_alone",
-            "batches of receives on the core of their sender, in turns",
+            "batches of receives on the core of their sender, one after the other",
         ),
         (
             "send_window",
@@ -250,11 +250,11 @@ fn components(points: &[Measured], is_ours: bool) -> Result<String, String> {
         ("take_window", "waits for windows that have come"),
         (
             "send_once",
-            "windows of sends on the core of their receiver, in turns",
+            "windows of sends on the core of their receiver, one after the other",
         ),
         (
             "take_once",
-            "waits for windows on the core of their sender, in turns",
+            "waits for windows on the core of their sender, one after the other",
         ),
         ("post", "windows of receives before anything is sent"),
     ] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parts of a message's time, for `rankpoint model calibrate`, and windows of messages, for `check`.
 //!
-//! Three kinds of experiments, none of which is a quantity of the model. Calls of both ranks in turns on one core are work alone. Calls
+//! Three kinds of experiments, none of which is a quantity of the model. Calls of both ranks one after the other on one core are work alone. Calls
 //! on two cores, a send while its receiver makes no call and a receive whose message has come already, contain lines that the
 //! other core had last: their difference by size is what more bytes cost. Windows that name no rank are what a wait costs by itself.
 
@@ -160,7 +160,7 @@ fn apart(mpi: &Mpi, size: usize, batch: usize) -> Result<[Vec<f64>; 2], String> 
     waits.map(|()| halves)
 }
 
-/// The same of so many sends and receives on one core, in turns.
+/// The same of so many sends and receives on one core, one after the other.
 fn together(
     mpi: &Mpi,
     options: &RankOptions,
@@ -209,7 +209,7 @@ fn windows_apart(mpi: &Mpi, size: usize, depth: usize) -> Result<[Vec<f64>; 2], 
     waits.map(|()| halves)
 }
 
-/// The same on one core, in turns, and of posting the receives.
+/// The same on one core, one after the other, and of posting the receives.
 fn windows_together(
     mpi: &Mpi,
     options: &RankOptions,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Calls of both ranks on one core, in turns: what they read and write stays in that core's caches, so their time is that of their
+//! Calls of both ranks on one core, one after the other: what they read and write stays in that core's caches, so their time is that of their
 //! own work alone, without any of the way between cores.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
