@@ -47,10 +47,11 @@ impl Member {
         access: &Access,
         library: &str,
         limit: Duration,
+        reserve: u32,
     ) -> Result<(Self, OwnedFd), String> {
         let (client, welcome) = Client::connect(access, library, limit)
             .map_err(|why| format!("host {}: {why}", host_name()))?;
-        Self::enter(client, welcome, limit)
+        Self::enter(client, welcome, limit, reserve)
     }
 
     /// As [`Self::join`], with a connection.
@@ -58,6 +59,7 @@ impl Member {
         client: Client,
         welcome: Welcome,
         limit: Duration,
+        reserve: u32,
     ) -> Result<(Self, OwnedFd), String> {
         let member = Self {
             rank: welcome.rank,
@@ -71,7 +73,7 @@ impl Member {
             client: Mutex::new(Some(client)),
         };
         let node = member
-            .meet(&welcome.node_of)
+            .meet(&welcome.node_of, reserve)
             .and_then(|file| NodeFile::new(file).map_err(|error| error.to_string()))?;
         if node.job_ranks() != member.size {
             return Err(member.refuse(&format!(
@@ -84,7 +86,7 @@ impl Member {
     }
 
     /// Gets the segment, or makes it as the lowest rank of the node.
-    fn meet(&self, node_of: &[u32]) -> Result<OwnedFd, String> {
+    fn meet(&self, node_of: &[u32], reserve: u32) -> Result<OwnedFd, String> {
         let node = node_of[self.rank as usize];
         let ranks: Vec<u32> = (0..)
             .zip(node_of)
@@ -104,6 +106,7 @@ impl Member {
             let plan = SegmentPlan {
                 local_ranks: ranks.len() as u32,
                 job_ranks: self.size,
+                reserve,
                 cores,
                 launcher_pid: 0,
             };

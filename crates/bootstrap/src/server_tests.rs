@@ -349,14 +349,14 @@ fn a_refused_rank_names_its_host_and_an_end_reaches_the_launcher() {
         rank: 0,
         size: 1,
     };
-    let why = Member::join(&access(here.into_raw_fd()), "", LIMIT)
+    let why = Member::join(&access(here.into_raw_fd()), "", LIMIT, 1)
         .err()
         .unwrap();
     assert!(
         why.starts_with("host ") && why.contains("cmd=init"),
         "{why}"
     );
-    let why = Member::join(&access(1 << 20), "", LIMIT).err().unwrap();
+    let why = Member::join(&access(1 << 20), "", LIMIT, 1).err().unwrap();
     assert!(
         why.contains("PMI_FD is 1048576, expected the launcher's socket"),
         "{why}"
@@ -366,7 +366,7 @@ fn a_refused_rank_names_its_host_and_an_end_reaches_the_launcher() {
     (&there)
         .write_all(format!("{}\n", BEGIN.join("\n")).as_bytes())
         .unwrap();
-    let (member, _segment) = Member::join(&access(here.into_raw_fd()), "", LIMIT).unwrap();
+    let (member, _segment) = Member::join(&access(here.into_raw_fd()), "", LIMIT, 1).unwrap();
     member.abort(37);
     let last = BufReader::new(there)
         .lines()

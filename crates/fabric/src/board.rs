@@ -5,12 +5,13 @@
 //!
 //! ```text
 //! 0                 JobHeader                      one page
-//! BOARDS_OFFSET     RankBoard x job_ranks          three pages each; those of other nodes' ranks stay untouched
-//!                   RankLocation x job_ranks          only in a job of several nodes
+//! BOARDS_OFFSET     RankBoard x capacity           three pages each; those of other nodes' ranks and of absent ones stay untouched
+//!                   RankLocation x capacity         only in a job of several nodes
 //! heap_offset       everything else                bump-allocated: rings, request records, `MPI_Alloc_mem`
 //! ```
 //!
-//! Writers: the launcher writes the header before it starts the ranks, and later only `clock_ms` and `death`.
+//! Writers: the launcher writes the header before it starts the ranks, and later only `clock_ms`,
+//! `death`, and `added` with the locations of added processes.
 //! Rank `r` alone writes board `r`, except `newest_ring` of its VCIs, which peers replace, and `asleep`, which peers clear to wake
 //! it. All fields tolerate torn reads by an observer: a report may be stale, never unsafe. A crash between any
 //! two steps leaves no lock held.
@@ -21,7 +22,7 @@ use crate::doorbell;
 use crate::identity::{LinkIndex, MOST_VCIS, PeerIndex, VciIndex};
 
 /// First word of a node segment; a change of layout changes it.
-pub const MAGIC: u64 = 0x5250_4e4f_4445_0007;
+pub const MAGIC: u64 = 0x5250_4e4f_4445_0008;
 /// Bytes of a page: header and boards are whole pages so that no two writers share a line.
 pub const PAGE_BYTES: usize = 4096;
 /// Bytes of a board.
@@ -51,8 +52,8 @@ pub const JOB_VARIABLE: &str = "RANKPOINT_JOB";
 pub const SPARE_VARIABLE: &str = "RANKPOINT_LAUNCH_SPARE";
 
 /// Where the locations of ranks begin in the segment of a job of several nodes: behind the boards.
-pub(crate) const fn locations_of(job_ranks: u32) -> u64 {
-    BOARDS_OFFSET + job_ranks as u64 * BOARD_BYTES as u64
+pub(crate) const fn locations_of(capacity: u32) -> u64 {
+    BOARDS_OFFSET + capacity as u64 * BOARD_BYTES as u64
 }
 
 /// Life of a rank as the launcher sees it, in [`RankBoard::phase`].
@@ -121,9 +122,9 @@ pub const PARTITIONED: u64 = 1 << 63;
 pub struct JobHeader {
     /// [`MAGIC`].
     pub(crate) magic: u64,
-    /// Ranks on this node, and so boards.
+    /// Ranks on this node when the job starts.
     pub(crate) local_ranks: u32,
-    /// Ranks in the job.
+    /// Ranks of the job when it starts.
     pub(crate) job_ranks: u32,
     /// Process id of the launcher; 0 for a singleton.
     pub(crate) launcher_pid: u32,
@@ -162,7 +163,11 @@ pub struct JobHeader {
     pub(crate) node: u32,
     /// What proves to other nodes that a process belongs to the job: random, the same on all nodes.
     pub(crate) secret: [AtomicU64; 2],
-    _tail: [u32; 6],
+    /// Processes that the job has room for, and so boards.
+    pub(crate) capacity: u32,
+    /// Processes that the launcher has added since the start.
+    pub(crate) added: AtomicU32,
+    _tail: [u32; 4],
 }
 
 /// One rank of a job of several nodes. The launcher writes `node` and `host` before it starts ranks; the card is written by the

@@ -8,19 +8,19 @@ use std::fmt;
 /// VCIs that a process may have.
 pub const MOST_VCIS: usize = 64;
 
-/// A process of the job, by its rank in MPI_COMM_WORLD.
+/// A process of the job: the rank in MPI_COMM_WORLD of those that it started with; processes that are added later follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct PeerIndex(u32);
 
 impl PeerIndex {
-    /// The process with this rank in MPI_COMM_WORLD.
+    /// The process with this number.
     #[inline(always)]
-    pub const fn new(world_rank: u32) -> Self {
-        Self(world_rank)
+    pub const fn new(number: u32) -> Self {
+        Self(number)
     }
 
-    /// Its rank in MPI_COMM_WORLD.
+    /// Its number.
     #[inline(always)]
     pub const fn get(self) -> u32 {
         self.0
@@ -100,9 +100,9 @@ impl LinkIndex {
         self.0
     }
 
-    /// The process that it leads to, in a job of so many, at least one.
+    /// The process that it leads to, in a job that has room for so many, at least one.
     #[inline(always)]
-    pub const fn process(self, processes: u32) -> PeerIndex {
-        PeerIndex(self.0 % processes)
+    pub const fn process(self, capacity: u32) -> PeerIndex {
+        PeerIndex(self.0 % capacity)
     }
 }

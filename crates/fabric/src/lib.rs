@@ -9,8 +9,10 @@
 //! The fabric knows no MPI: it moves words and bytes, whose meaning the engine defines. In tests, a deterministic network inside one
 //! process replaces the segment's rings (`sim`).
 
+pub mod added;
 pub mod area;
 pub mod board;
+pub mod capacity;
 pub mod claim;
 pub mod counters;
 pub mod directory;

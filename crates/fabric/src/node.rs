@@ -47,16 +47,21 @@ impl NodeHandle {
         self.0.job()
     }
 
+    /// Processes of the job so far: those that it started with, and those that were added.
+    pub fn processes(&self) -> u32 {
+        self.0.processes()
+    }
+
     /// The words of the job that change while it runs. Any rank may have written anything there.
     #[inline(always)]
     pub fn header(&self) -> &JobHeader {
         self.0.header()
     }
 
-    /// The board of a process, all zero if it is on another node.
+    /// The board of a process, all zero if it is on another node or has not been added.
     ///
     /// # Panics
-    /// When the job has no such process.
+    /// When the job has no room for such a process.
     // account: caller
     #[inline(always)]
     pub fn board(&self, process: PeerIndex) -> &RankBoard {

@@ -61,21 +61,21 @@ pub fn create_on_node(plan: &SegmentPlan, nodes: &NodePlan<'_>) -> io::Result<Ow
     for (rank, node) in (0..).zip(nodes.node_of) {
         let offset = offset_of!(RankLocation, node);
         file.write_at(
-            location_of(plan.job_ranks, rank, offset),
+            location_of(plan.capacity(), rank, offset),
             &node.to_ne_bytes(),
         )?;
     }
     for (node, host) in (0..).zip(nodes.hosts) {
         let name = &host.as_bytes()[..host.floor_char_boundary(HOST_BYTES)];
         let offset = offset_of!(RankLocation, host);
-        file.write_at(location_of(plan.job_ranks, node, offset), name)?;
+        file.write_at(location_of(plan.capacity(), node, offset), name)?;
     }
     Ok(file.into_file())
 }
 
 /// Where a field of the location of a rank lies.
-const fn location_of(job_ranks: u32, rank: u32, field: usize) -> u64 {
-    locations_of(job_ranks) + rank as u64 * size_of::<RankLocation>() as u64 + field as u64
+const fn location_of(capacity: u32, rank: u32, field: usize) -> u64 {
+    locations_of(capacity) + rank as u64 * size_of::<RankLocation>() as u64 + field as u64
 }
 
 /// The job's nodes, as ranks see them.
@@ -87,10 +87,10 @@ impl Segment {
 
     /// The location of a process; `None` in a job of one node, or when there is no such process.
     fn location(&self, process: PeerIndex) -> Option<&RankLocation> {
-        if !self.has_other_nodes() || process.get() >= self.job().job_ranks {
+        if !self.has_other_nodes() || process.get() >= self.job().capacity {
             return None;
         }
-        let offset = usize::try_from(location_of(self.job().job_ranks, process.get(), 0)).ok()?;
+        let offset = usize::try_from(location_of(self.job().capacity, process.get(), 0)).ok()?;
         // SAFETY: the locations lie before the heap, in the range that `attach` opened and checked; they are aligned, because boards are
         // whole pages and a location is a multiple of its words; all atomics.
         Some(unsafe { self.base().add(offset).cast().as_ref() })
@@ -298,13 +298,14 @@ impl NodeFile {
         )
     }
 
-    fn checked_location(&self, rank: u32, field: usize) -> io::Result<u64> {
-        if rank < self.job_ranks() && self.job_ranks() > self.local_ranks() {
-            return Ok(location_of(self.job_ranks(), rank, field));
+    /// Where a field of the location of a process lies.
+    pub(crate) fn checked_location(&self, rank: u32, field: usize) -> io::Result<u64> {
+        if rank < self.capacity() && self.job_ranks() > self.local_ranks() {
+            return Ok(location_of(self.capacity(), rank, field));
         }
         let text = format!(
-            "location of rank {rank} in a job of {} ranks",
-            self.job_ranks()
+            "location of rank {rank} in a job with room for {} ranks",
+            self.capacity()
         );
         Err(io::Error::new(io::ErrorKind::InvalidInput, text))
     }
@@ -317,6 +318,7 @@ mod tests {
     const PLAN: SegmentPlan = SegmentPlan {
         local_ranks: 2,
         job_ranks: 5,
+        reserve: 0,
         cores: 2,
         launcher_pid: 7,
     };
@@ -408,6 +410,7 @@ mod tests {
         }
         let alone = SegmentPlan {
             job_ranks: 2,
+            reserve: 0,
             ..PLAN
         };
         assert!(create_on_node(&alone, &nodes(&[1, 1], &hosts)).is_err());
@@ -417,6 +420,7 @@ mod tests {
     fn a_job_of_one_node_has_no_locations() {
         let plan = SegmentPlan {
             job_ranks: 2,
+            reserve: 0,
             ..PLAN
         };
         let file = segment::create(&plan).unwrap();

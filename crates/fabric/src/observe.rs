@@ -101,6 +101,7 @@ pub struct NodeFile {
     file: File,
     local_ranks: u32,
     job_ranks: u32,
+    capacity: u32,
     segment_bytes: u64,
 }
 
@@ -111,7 +112,7 @@ impl NodeFile {
     /// When its header cannot be read, or it is another file.
     pub fn new(fd: OwnedFd) -> io::Result<Self> {
         let file = File::from(fd);
-        let mut header = [0u8; offset_of!(JobHeader, heap_offset)];
+        let mut header = [0u8; offset_of!(JobHeader, added)];
         let magic = match file.read_exact_at(&mut header, 0) {
             Ok(()) => word64(&header, offset_of!(JobHeader, magic)),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => 0,
@@ -126,6 +127,7 @@ impl NodeFile {
             file,
             local_ranks: word32(&header, offset_of!(JobHeader, local_ranks)),
             job_ranks: word32(&header, offset_of!(JobHeader, job_ranks)),
+            capacity: word32(&header, offset_of!(JobHeader, capacity)),
             segment_bytes: word64(&header, offset_of!(JobHeader, segment_bytes)),
         })
     }
@@ -144,9 +146,14 @@ impl NodeFile {
         self.file.into()
     }
 
-    /// Ranks of the job.
+    /// Ranks of the job when it started.
     pub const fn job_ranks(&self) -> u32 {
         self.job_ranks
+    }
+
+    /// Processes that the job has room for.
+    pub const fn capacity(&self) -> u32 {
+        self.capacity
     }
 
     /// Sets the job's clock, in milliseconds since its start.
@@ -187,10 +194,13 @@ impl NodeFile {
     }
 
     fn board_offset(&self, rank: u32) -> io::Result<u64> {
-        if rank < self.job_ranks {
+        if rank < self.capacity {
             return Ok(BOARDS_OFFSET + u64::from(rank) * BOARD_BYTES as u64);
         }
-        let text = format!("board {rank} of a job of {} ranks", self.job_ranks);
+        let text = format!(
+            "board {rank} of a job with room for {} ranks",
+            self.capacity
+        );
         Err(io::Error::new(io::ErrorKind::InvalidInput, text))
     }
 
@@ -365,6 +375,7 @@ mod tests {
         let plan = SegmentPlan {
             local_ranks: 3,
             job_ranks: 3,
+            reserve: 0,
             cores: 2,
             launcher_pid: 1,
         };

@@ -2,7 +2,8 @@
 //! How a VCI numbers its links, which lead to VCIs of the job's processes.
 //!
 //! The link to the same VCI index has the number of the process, so that most communicators need no more than world ranks. Those with an
-//! index that is larger by `d`, modulo the number of indices, follow `d` times the number of processes later.
+//! index that is larger by `d`, modulo the number of indices, follow `d` times the capacity of the job later: the number of processes that
+//! it has room for, so that a process that is added changes no number.
 
 // account: caller
 
@@ -11,26 +12,31 @@ use crate::identity::{LinkIndex, MOST_VCIS, PeerIndex, VciIndex};
 /// The numbers of the links of one VCI.
 #[derive(Clone, Copy, Debug)]
 pub struct Peers {
-    processes: u32,
+    capacity: u32,
     vci: VciIndex,
 }
 
 impl Peers {
-    /// The peers of a VCI among those of so many processes, at least one.
-    pub const fn new(processes: u32, vci: VciIndex) -> Self {
-        Self { processes, vci }
+    /// The peers of a VCI in a job that has room for so many processes, at least one.
+    pub const fn new(capacity: u32, vci: VciIndex) -> Self {
+        Self { capacity, vci }
     }
 
-    /// How many there are.
+    /// How many there can be.
     pub const fn count(self) -> u32 {
-        self.processes * MOST_VCIS as u32
+        self.capacity * MOST_VCIS as u32
+    }
+
+    /// How many processes the job has room for.
+    pub const fn capacity(self) -> u32 {
+        self.capacity
     }
 
     /// The link to a VCI of a process.
     pub const fn link(self, process: PeerIndex, vci: VciIndex) -> LinkIndex {
         let distance =
             (vci.get() as u32 + MOST_VCIS as u32 - self.vci.get() as u32) % MOST_VCIS as u32;
-        LinkIndex::new(process.get() + distance * self.processes)
+        LinkIndex::new(process.get() + distance * self.capacity)
     }
 
     /// The link to the same VCI of a process.
@@ -40,12 +46,12 @@ impl Peers {
 
     /// The process that a link leads to.
     pub const fn process(self, link: LinkIndex) -> PeerIndex {
-        link.process(self.processes)
+        link.process(self.capacity)
     }
 
     /// The VCI that a link leads to.
     pub const fn vci(self, link: LinkIndex) -> VciIndex {
-        VciIndex::of_bits(self.vci.get() as u32 + link.get() / self.processes)
+        VciIndex::of_bits(self.vci.get() as u32 + link.get() / self.capacity)
     }
 }
 

@@ -22,10 +22,9 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
 
-use crate::board::{
-    BOARD_BYTES, BOARDS_OFFSET, JobHeader, MAGIC, PAGE_BYTES, RankBoard, RankLocation, VciBoard,
-    locations_of,
-};
+use crate::board::{BOARD_BYTES, BOARDS_OFFSET, JobHeader, MAGIC, PAGE_BYTES, RankBoard, VciBoard};
+use crate::capacity::MOST_PROCESSES;
+pub use crate::capacity::SegmentPlan;
 use crate::directory::{self, Entry, RingKey};
 use crate::identity::{PeerIndex, VciIndex};
 use crate::ring::RingView;
@@ -49,19 +48,6 @@ const RING_PAYLOAD_BYTES: RangeInclusive<u32> = 4 << 10..=16 << 20;
 const PART_BYTES: usize = 16 << 20;
 const SEGMENT_NAME: &CStr = c"rankpoint-node";
 
-/// The creator's description of a job.
-#[derive(Clone, Copy, Debug)]
-pub struct SegmentPlan {
-    /// Ranks on this node, at least 1.
-    pub local_ranks: u32,
-    /// Ranks in the whole job.
-    pub job_ranks: u32,
-    /// Cores that the ranks may use on this node.
-    pub cores: u32,
-    /// Process id of the launcher; 0 for a singleton.
-    pub launcher_pid: u32,
-}
-
 /// Creates the memory file of a node and writes its header.
 ///
 /// # Errors
@@ -71,7 +57,7 @@ pub fn create(plan: &SegmentPlan) -> io::Result<OwnedFd> {
     // Ranks inherit the limit, and have other things to map.
     let allowed = limits::address_space_limit().map(|limit| (limit / 4).max(LEAST_SEGMENT_BYTES));
     let mapped = allowed.map_or(wanted, |allowed| wanted.min(allowed));
-    let heap_offset = heap_of(plan);
+    let heap_offset = plan.heap_offset();
     let longest = limits::file_size_limit().map(|limit| limit.saturating_sub(heap_offset));
     let heap_bytes = longest.map_or(mapped, |longest| {
         mapped.min(longest.max(LEAST_SEGMENT_BYTES)) / PAGE_BYTES as u64 * PAGE_BYTES as u64
@@ -86,7 +72,7 @@ pub fn create(plan: &SegmentPlan) -> io::Result<OwnedFd> {
 /// As for [`create`].
 pub fn create_with(plan: &SegmentPlan, heap_bytes: u64) -> io::Result<OwnedFd> {
     let ranks = u64::from(plan.local_ranks);
-    let heap_offset = heap_of(plan);
+    let heap_offset = plan.heap_offset();
     let segment_bytes = (heap_offset + heap_bytes).next_multiple_of(PAGE_BYTES as u64);
     let fair_bytes = (ALL_RINGS_BYTES / (ranks * ranks)).clamp(16 << 10, 256 << 10);
     let ring_payload_bytes = 1u32 << (63 - fair_bytes.leading_zeros());
@@ -103,6 +89,7 @@ pub fn create_with(plan: &SegmentPlan, heap_bytes: u64) -> io::Result<OwnedFd> {
     let words = [
         (offset_of!(JobHeader, local_ranks), plan.local_ranks),
         (offset_of!(JobHeader, job_ranks), plan.job_ranks),
+        (offset_of!(JobHeader, capacity), plan.capacity()),
         (offset_of!(JobHeader, launcher_pid), plan.launcher_pid),
         (offset_of!(JobHeader, cores), plan.cores),
         (offset_of!(JobHeader, ring_cells), ring_cells),
@@ -128,23 +115,16 @@ pub fn create_with(plan: &SegmentPlan, heap_bytes: u64) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// Where the heap of a segment begins: behind the boards, and the locations of a job of several nodes.
-fn heap_of(plan: &SegmentPlan) -> u64 {
-    let locations = match plan.job_ranks > plan.local_ranks {
-        true => u64::from(plan.job_ranks) * size_of::<RankLocation>() as u64,
-        false => 0,
-    };
-    (locations_of(plan.job_ranks) + locations).next_multiple_of(PAGE_BYTES as u64)
-}
-
 /// What the creator of a segment wrote into its header, checked and copied when the segment was
 /// attached: the header itself is writable for every rank of the node.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
-    /// Ranks on this node.
+    /// Ranks on this node when the job started.
     pub local_ranks: u32,
-    /// Ranks in the job.
+    /// Ranks of the job when it started.
     pub job_ranks: u32,
+    /// Processes that the job has room for: those that it started with, and those that can be added.
+    pub capacity: u32,
     /// Process id of the launcher; 0 for a singleton.
     pub launcher_pid: u32,
     /// Processor cores that the ranks may use on this node.
@@ -179,6 +159,7 @@ impl Job {
         let job = Self {
             local_ranks: word32(offset_of!(JobHeader, local_ranks)),
             job_ranks: word32(offset_of!(JobHeader, job_ranks)),
+            capacity: word32(offset_of!(JobHeader, capacity)),
             launcher_pid: word32(offset_of!(JobHeader, launcher_pid)),
             cores: word32(offset_of!(JobHeader, cores)),
             id: word64(offset_of!(JobHeader, job_id)),
@@ -190,13 +171,15 @@ impl Job {
         let plan = SegmentPlan {
             local_ranks: job.local_ranks,
             job_ranks: job.job_ranks,
+            reserve: job.capacity.saturating_sub(job.job_ranks),
             cores: job.cores,
             launcher_pid: job.launcher_pid,
         };
         let is_consistent = (1..=MOST_LOCAL_RANKS).contains(&job.local_ranks)
             && job.job_ranks >= job.local_ranks
+            && (job.job_ranks..=MOST_PROCESSES).contains(&job.capacity)
             && word64(offset_of!(JobHeader, segment_bytes)) == bytes as u64
-            && heap_of(&plan) == job.heap_offset
+            && plan.heap_offset() == job.heap_offset
             && job.heap_offset <= bytes as u64
             && job.ring_cells.is_power_of_two()
             && RING_CELLS.contains(&job.ring_cells)
@@ -274,12 +257,12 @@ impl Segment {
         unsafe { self.header.as_ref() }
     }
 
-    /// The board of a process, all zero if it is on another node.
+    /// The board of a process, all zero if it is on another node or has not been added.
     ///
     /// # Panics
-    /// When the job has no such process.
+    /// When the job has no room for such a process.
     pub fn board(&self, process: PeerIndex) -> &RankBoard {
-        let count = self.job.job_ranks;
+        let count = self.job.capacity;
         assert!(process.get() < count, "board {process} of {count}");
         let offset = BOARDS_OFFSET as usize + process.get() as usize * BOARD_BYTES;
         // SAFETY: inside the range that `attach` opened, by the assertion and its check of the header;
@@ -336,7 +319,7 @@ impl Segment {
         let head = &self.vci_board(target, vci).newest_ring;
         let found = directory::published_since(head, known, most, |ring| self.entry(ring));
         let rings = found.and_then(|(newest, found)| {
-            let count = self.job.job_ranks;
+            let count = self.processes();
             let is_here = |key: &RingKey| key.source.get() < count && key.target_vci == vci;
             let rings = (found.into_iter().rev())
                 .map(|(ring, key)| Some((key, self.ring(ring).filter(|_| is_here(&key))?)));
@@ -451,6 +434,7 @@ mod tests {
     const PLAN: SegmentPlan = SegmentPlan {
         local_ranks: 3,
         job_ranks: 5,
+        reserve: 2,
         cores: 2,
         launcher_pid: 7,
     };

@@ -59,7 +59,7 @@ impl Bell {
     pub fn ring(self, node: &NodeHandle) {
         let process = (self.0 & ((1 << Self::VCI_SHIFT) - 1)).wrapping_sub(1);
         let vci = VciIndex::new(self.0 >> Self::VCI_SHIFT);
-        if let (true, Some(vci)) = (process < node.job().job_ranks, vci) {
+        if let (true, Some(vci)) = (process < node.processes(), vci) {
             node.board(PeerIndex::new(process)).ring(vci, true);
         }
     }

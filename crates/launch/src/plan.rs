@@ -27,6 +27,8 @@ pub struct JobPlan {
     pub timeout: Option<Duration>,
     /// How long ranks that were asked to end may take before they are killed.
     pub grace: Duration,
+    /// Processes that can be added while the job runs.
+    pub reserve: u32,
     /// Notices about the job.
     pub talk: Talk,
     /// The hosts, where ranks run on others than this one.

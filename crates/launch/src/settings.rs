@@ -4,6 +4,8 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use fabric::capacity::{DEFAULT_RESERVE, MOST_RESERVE};
+
 use crate::{LaunchError, words};
 
 /// Set for each rank: its rank in MPI_COMM_WORLD, for scripts.
@@ -42,6 +44,8 @@ const PROVIDER_SETTINGS: [(&str, &str); 3] = [
 const UNIVERSE_VARIABLE: &str = "FI_UNIVERSE_SIZE";
 /// What providers suppose where it is not set.
 const UNIVERSE: u32 = 256;
+/// Read: processes that can be added while a job runs, as the library reads it where no mpiexec started the job.
+pub const RESERVE_VARIABLE: &str = "RANKPOINT_RESERVE_PROCESSES";
 /// The only argument of an agent.
 pub(crate) const AGENT_FLAG: &str = "--agent";
 /// The only argument of a branch.
@@ -153,6 +157,24 @@ pub(crate) fn tree() -> Result<Option<usize>, LaunchError> {
         ))),
         number => Ok(number),
     }
+}
+
+/// Processes that can be added while a job runs.
+///
+/// # Errors
+/// When the environment holds something that is no such number.
+pub(crate) fn reserve() -> Result<u32, LaunchError> {
+    let Some(text) = read_non_empty(RESERVE_VARIABLE) else {
+        return Ok(DEFAULT_RESERVE);
+    };
+    let number = text.to_str().and_then(|text| text.parse().ok());
+    number
+        .filter(|&number| number <= MOST_RESERVE)
+        .ok_or_else(|| {
+            LaunchError::usage(format!(
+                "{RESERVE_VARIABLE} is {text:?}, expected a number of processes, 0..{MOST_RESERVE}"
+            ))
+        })
 }
 
 /// The command that becomes the agent of a node: this program, which every host has in the same place.

@@ -62,6 +62,7 @@ pub(crate) fn start(
     let segment_plan = SegmentPlan {
         local_ranks: size,
         job_ranks: share.job_ranks,
+        reserve: plan.reserve,
         cores: places.cores,
         launcher_pid: std::process::id(),
     };

@@ -112,6 +112,7 @@ fn plan(test: &RankTest, ranks: u32) -> Result<JobPlan, String> {
         core_order: CoreOrder::Filled,
         timeout: Some(settings::timeout()?.unwrap_or(test.timeout)),
         grace: GRACE,
+        reserve: 0,
         talk: Talk::default(),
         hosts: None,
     })

@@ -4,9 +4,11 @@
 use std::time::Duration;
 
 use bootstrap::Member;
+use fabric::board::JOB_VARIABLE;
 use fabric::node::NodeHandle;
 use fabric::segment::{self, SegmentPlan};
 use sys::cores;
+use sys::sync::Ordering;
 
 use crate::errors::{self, Error, ErrorClass};
 use crate::identity::PeerIndex;
@@ -23,12 +25,19 @@ pub(super) fn assign(
         Assignment::StartedByRank(notice) => warnings.push(notice),
         Assignment::None => match settings::foreign_launcher()? {
             Foreign::Rank(access, is_only) => {
-                match Member::join(&access, &settings.pmix_library, limit) {
+                let reserve = reserve(settings);
+                match Member::join(&access, &settings.pmix_library, limit, reserve) {
                     Ok((member, file)) => {
                         // It stays until the process has ended: a launcher takes the end of the connection for a crash.
                         let member: &'static Member = Box::leak(Box::new(member));
                         let (rank, size) = (member.rank(), member.size());
-                        return Ok((Assigned { file, rank, size }, Some(member)));
+                        let assigned = Assigned {
+                            file,
+                            rank,
+                            size,
+                            first: 0,
+                        };
+                        return Ok((assigned, Some(member)));
                     }
                     // The only process loses nothing.
                     Err(why) if is_only => warnings.push(format!("{why}; it runs as a singleton")),
@@ -40,13 +49,14 @@ pub(super) fn assign(
             Foreign::None => {}
         },
     }
-    singleton().map(|assigned| (assigned, None))
+    singleton(settings).map(|assigned| (assigned, None))
 }
 
-fn singleton() -> Result<Assigned, String> {
+fn singleton(settings: &Settings) -> Result<Assigned, String> {
     let plan = SegmentPlan {
         local_ranks: 1,
         job_ranks: 1,
+        reserve: reserve(settings),
         cores: cores::usable_cores(),
         launcher_pid: 0,
     };
@@ -54,7 +64,41 @@ fn singleton() -> Result<Assigned, String> {
         file: segment::create(&plan).map_err(|error| error.to_string())?,
         rank: 0,
         size: 1,
+        first: 0,
     })
+}
+
+/// Processes that can be added to a job whose node segment this process makes.
+fn reserve(settings: &Settings) -> u32 {
+    u32::try_from(settings.reserve_processes).unwrap_or(u32::MAX)
+}
+
+/// Claims the board of the process that this one is.
+///
+/// # Errors
+/// When the job has no such process, or another process is it.
+pub(super) fn claim_board(
+    node: &NodeHandle,
+    first: u32,
+    rank: u32,
+    size: u32,
+) -> errors::Result<PeerIndex> {
+    let refuse = |text| Err(Error::new(ErrorClass::ERR_OTHER, text));
+    let end = u64::from(first) + u64::from(size);
+    if end > u64::from(node.processes()) {
+        return refuse(format!(
+            "this process belongs to processes {first}..{end} of a job of {}",
+            node.processes()
+        ));
+    }
+    let me = PeerIndex::new(first + rank);
+    let (taken, pid) = (&node.board(me).pid, std::process::id());
+    match taken.compare_exchange(0, pid, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => Ok(me),
+        Err(_) => refuse(format!(
+            "rank {rank} of this job is another process already ({JOB_VARIABLE} says that it is this one)"
+        )),
+    }
 }
 
 /// Refuses a rank that starts long messages in another way than the other ranks of its node.

@@ -105,7 +105,7 @@ impl Comm {
         group: Group,
         name: &str,
     ) -> Arc<Self> {
-        let (member, vci) = (process.rank(), process.vci());
+        let (member, vci) = (process.index().get(), process.vci());
         Self::build(process, member, vci, context, group, None, name, true)
     }
 
@@ -142,7 +142,7 @@ impl Comm {
         let area = AreaSlot::new(process, group.size(), remote_group.is_none());
         let addressed = remote_group.as_ref().unwrap_or(&group);
         let map = endpoint::rank_map(process, member, vci, addressed.members());
-        let has_world_ranks = remote_group.is_none() && member < process.size();
+        let has_world_ranks = remote_group.is_none() && member < process.capacity();
         let world = world_ranks(process, addressed, has_world_ranks);
         let comm = Arc::new(Self {
             vci: UnsafeCell::new(vci),
@@ -230,7 +230,7 @@ impl Comm {
     /// Whether the members are endpoints.
     // account: rank-translation
     pub const fn has_endpoints(&self) -> bool {
-        self.member >= self.process.size()
+        self.member >= self.process.capacity()
     }
 
     /// Whether members can be named by their ranks in MPI_COMM_WORLD: not in two groups, and not endpoints.
@@ -540,10 +540,15 @@ impl Comm {
 }
 
 /// The processes that calls may name by their ranks in MPI_COMM_WORLD without the group: all, if all are members or arguments
-/// are trusted.
+/// are trusted. In a world of added processes, ranks are not the numbers of links.
 fn world_ranks(process: &Process, group: &Group, has_world_ranks: bool) -> u32 {
-    let is_known = group.size() == process.size() || cfg!(feature = "unchecked");
-    if has_world_ranks && is_known {
+    let world = process.world_processes();
+    let is_world = || {
+        let mut members = group.members().iter();
+        group.size() == process.size() && members.all(|member| world.contains(member))
+    };
+    let is_known = cfg!(feature = "unchecked") || is_world();
+    if has_world_ranks && is_known && world.start == 0 {
         process.size()
     } else {
         0

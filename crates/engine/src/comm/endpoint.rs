@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Endpoints: ranks of a communicator that are threads of its processes.
 //!
-//! A group names a process by its world rank, and an endpoint by a larger number that gives its process and its VCI. Two endpoints of one process in one
+//! A group names a process by its number in the job, and an endpoint by a larger number that gives its process and its VCI. Two endpoints of one process in one
 //! communicator have different VCIs, so that a message finds its receiver by the ring that it travels in.
 
 use super::{Comm, Process};
@@ -10,14 +10,14 @@ use crate::identity::{PeerIndex, VciIndex};
 use crate::progress::Vci;
 use crate::request::RankMap;
 
-/// How a group of a job of `size` processes names an endpoint.
-pub(crate) fn member(process: u32, vci: VciIndex, size: u32) -> u32 {
-    process + size * (u32::from(vci.get()) + 1)
+/// How a group of a job with room for `capacity` processes names an endpoint.
+pub(crate) fn member(process: u32, vci: VciIndex, capacity: u32) -> u32 {
+    process + capacity * (u32::from(vci.get()) + 1)
 }
 
 /// The VCI of a member that is an endpoint.
-fn vci_of_member(member: u32, size: u32) -> Option<VciIndex> {
-    VciIndex::new((member / size).checked_sub(1)?)
+fn vci_of_member(member: u32, capacity: u32) -> Option<VciIndex> {
+    VciIndex::new((member / capacity).checked_sub(1)?)
 }
 
 /// The VCI of a communicator in which this process is `me`; `None` when the members are processes.
@@ -29,13 +29,13 @@ pub(super) fn vci_of(
     me: u32,
     mut members: impl Iterator<Item = u32>,
 ) -> Result<Option<VciIndex>> {
-    let size = process.size();
-    let is_endpoint = me >= size;
-    if let Some(other) = members.find(|&member| (member >= size) != is_endpoint) {
+    let capacity = process.capacity();
+    let is_endpoint = me >= capacity;
+    if let Some(other) = members.find(|&member| (member >= capacity) != is_endpoint) {
         let value = if is_endpoint {
             format!("endpoints, and process {other}")
         } else {
-            format!("processes, and an endpoint of process {}", other % size)
+            format!("processes, and an endpoint of process {}", other % capacity)
         };
         return Err(Error::argument(
             ErrorClass::ERR_GROUP,
@@ -44,20 +44,20 @@ pub(super) fn vci_of(
             "either processes or endpoints (MPIX_Comm_create_endpoints)",
         ));
     }
-    Ok(vci_of_member(me, size))
+    Ok(vci_of_member(me, capacity))
 }
 
 /// Whether a communicator is the first of this process with its context: each endpoint has one.
 pub(super) fn is_first_here(comm: &Comm) -> bool {
-    let size = comm.process().size();
-    let is_here = |&&member: &&u32| member % size == comm.process().rank();
+    let process = comm.process();
+    let is_here = |&&member: &&u32| process.process_of(member) == process.index();
     !comm.has_endpoints() || comm.group().members().iter().find(is_here) == Some(&comm.member())
 }
 
 /// The map from ranks of a communicator of processes to the peers of a VCI that have the VCI `other`; without it, the map of a communicator
 /// that receives from all their VCIs.
 pub(super) fn lane_map(comm: &Comm, vci: &Vci, other: Option<VciIndex>) -> RankMap {
-    let (peers, size) = (vci.peers(), comm.process().size());
+    let peers = vci.peers();
     let members = (0..comm.partners()).map(|rank| comm.addressed_member(rank));
     match other {
         Some(other) => {
@@ -68,19 +68,19 @@ pub(super) fn lane_map(comm: &Comm, vci: &Vci, other: Option<VciIndex>) -> RankM
         }
         None => {
             let links = members.map(|member| peers.same_vci(PeerIndex::new(member)));
-            RankMap::new(&links.collect::<Vec<_>>()).of_any_vci(size)
+            RankMap::new(&links.collect::<Vec<_>>()).of_any_vci(peers.capacity())
         }
     }
 }
 
 /// The map from ranks to the peers of a VCI.
 pub(super) fn rank_map(process: &Process, me: u32, vci: &Vci, members: &[u32]) -> RankMap {
-    let (size, peers) = (process.size(), vci.peers());
+    let (capacity, peers) = (process.capacity(), vci.peers());
     let link = |&member: &u32| {
         let other = process.process_of(member);
-        match me < size {
+        match me < capacity {
             true => peers.same_vci(other),
-            false => peers.link(other, vci_of_member(member, size).unwrap_or_default()),
+            false => peers.link(other, vci_of_member(member, capacity).unwrap_or_default()),
         }
     };
     RankMap::new(&members.iter().map(link).collect::<Vec<_>>())

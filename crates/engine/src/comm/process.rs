@@ -4,17 +4,18 @@
 //! A [`Process`] lives until the program ends, because C programs hold handles that lead to it. Several can exist in one
 //! program (tests attach more than one rank to a segment); the C library and the Rust API use the one of [`Process::start`].
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use bootstrap::Member;
-use fabric::board::{JOB_VARIABLE, PAGE_BYTES, phase};
+use fabric::board::{PAGE_BYTES, phase};
 use fabric::counters::COUNTERS;
 use fabric::node::NodeHandle;
 use fabric::transport::{Null, Transport};
 use sys::memory;
 use sys::sync::{AtomicU32, Mutex, MutexGuard, Ordering};
 
-use super::assign::{agree_on_rendezvous, assign};
+use super::assign::{agree_on_rendezvous, assign, claim_board};
 use super::network::transport_between_nodes;
 use super::shared_pages::FreePages;
 use super::thread_level::{ThreadLevel, check_threads};
@@ -32,6 +33,12 @@ use crate::settings::{Assigned, Settings, VirtualNodes};
 pub struct Process {
     rank: u32,
     size: u32,
+    /// The process that is rank 0 of MPI_COMM_WORLD.
+    first: u32,
+    /// `size` where the ranks of MPI_COMM_WORLD are the numbers of its processes, else 0.
+    pub(crate) numbered_ranks: u32,
+    /// Processes that the job has room for.
+    capacity: u32,
     node: NodeHandle,
     vcis: Vcis,
     settings: Settings,
@@ -113,31 +120,13 @@ impl Process {
         if settings.check.types {
             crate::datatype::start_checking();
         }
+        let first = assigned.first;
         let node = NodeHandle::attach(assigned.file)?;
-        let board = node.board(PeerIndex::new(assigned.rank));
-        let pid = std::process::id();
-        if board
-            .pid
-            .compare_exchange(0, pid, Ordering::Relaxed, Ordering::Relaxed)
-            .is_err()
-        {
-            return Err(Error::new(
-                ErrorClass::ERR_OTHER,
-                format!(
-                    "rank {} of this job is another process already ({JOB_VARIABLE} says that it is this one)",
-                    assigned.rank
-                ),
-            ));
-        }
-        agree_on_rendezvous(&node, PeerIndex::new(assigned.rank), &settings)?;
+        let me = claim_board(&node, first, assigned.rank, assigned.size)?;
+        let capacity = node.job().capacity;
+        agree_on_rendezvous(&node, me, &settings)?;
         let is_multiple = level == ThreadLevel::Multiple;
-        let vcis = Vcis::new(
-            &node,
-            PeerIndex::new(assigned.rank),
-            &settings,
-            is_multiple,
-            transport,
-        )?;
+        let vcis = Vcis::new(&node, me, &settings, is_multiple, transport)?;
         if !vcis.share_memory() {
             settings.shared_collectives = 0;
         }
@@ -145,6 +134,9 @@ impl Process {
         let process: &'static Self = Box::leak(Box::new(Self {
             rank: assigned.rank,
             size: assigned.size,
+            first,
+            numbered_ranks: if first == 0 { assigned.size } else { 0 },
+            capacity,
             node,
             vcis,
             settings,
@@ -153,7 +145,7 @@ impl Process {
             itself: OnceLock::new(),
             comms: Mutex::default(),
             bootstrap: OnceLock::new(),
-            contexts: Contexts::new(assigned.rank, assigned.size),
+            contexts: Contexts::new(me.get(), capacity),
             spare_areas: super::SpareAreas::default(),
             buffer: AttachedBuffer::default(),
             next_added_code: AtomicU32::new(0),
@@ -163,11 +155,11 @@ impl Process {
             member: OnceLock::new(),
         }));
         process.vcis.connect();
-        let everyone = Group::new((0..assigned.size).collect::<Vec<_>>());
+        let everyone = Group::new((first..first + assigned.size).collect::<Vec<_>>());
         process.world.get_or_init(|| {
             Comm::new_on_first(process, context::WORLD, everyone, "MPI_COMM_WORLD")
         });
-        let only_me = Group::new([assigned.rank]);
+        let only_me = Group::new([me.get()]);
         process
             .itself
             .get_or_init(|| Comm::new_on_first(process, context::ITSELF, only_me, "MPI_COMM_SELF"));
@@ -204,13 +196,24 @@ impl Process {
 
     /// This process.
     pub(crate) const fn index(&self) -> PeerIndex {
-        PeerIndex::new(self.rank)
+        PeerIndex::new(self.first + self.rank)
     }
 
-    /// Number of processes of the job.
+    /// Size of MPI_COMM_WORLD.
     // account: caller
     pub const fn size(&self) -> u32 {
         self.size
+    }
+
+    /// Processes that the job has room for, so that none has a larger number; larger members of groups are endpoints.
+    // account: caller
+    pub(crate) const fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
+    /// The processes of MPI_COMM_WORLD, by their numbers in the job.
+    pub(crate) const fn world_processes(&self) -> Range<u32> {
+        self.first..self.first + self.size
     }
 
     /// The VCI of everything that asks for no other.
@@ -294,14 +297,9 @@ impl Process {
         &self.node
     }
 
-    /// Ranks on this node.
-    pub fn local_ranks(&self) -> u32 {
-        self.node.job().local_ranks
-    }
-
     /// The process of a member of a group, which is a process or an endpoint.
     pub(crate) const fn process_of(&self, member: u32) -> PeerIndex {
-        PeerIndex::new(member % self.size)
+        PeerIndex::new(member % self.capacity)
     }
 
     /// The node of a member of a group, as collectives see it.
@@ -312,7 +310,7 @@ impl Process {
             nodes => {
                 let process = self.process_of(member);
                 let part = nodes.node_of(process.get(), self.size);
-                self.node.node_of(process) * self.size + part
+                self.node.node_of(process) * self.capacity + part
             }
         }
     }
@@ -324,7 +322,7 @@ impl Process {
 
     /// Whether all ranks of the job are on one node, as collectives see it.
     pub(crate) fn is_on_one_node(&self) -> bool {
-        self.settings.virtual_nodes == VirtualNodes::One && self.local_ranks() == self.size
+        self.settings.virtual_nodes == VirtualNodes::One && !self.node.has_other_nodes()
     }
 
     /// The buffer attached for buffered sends.
@@ -338,7 +336,7 @@ impl Process {
             Comm::new_on_first(
                 self,
                 context::WORLD,
-                Group::new([self.rank]),
+                Group::new([self.index().get()]),
                 "MPI_COMM_WORLD",
             )
         })
@@ -350,7 +348,7 @@ impl Process {
             Comm::new_on_first(
                 self,
                 context::ITSELF,
-                Group::new([self.rank]),
+                Group::new([self.index().get()]),
                 "MPI_COMM_SELF",
             )
         })
@@ -436,10 +434,10 @@ impl Process {
         board.context_text(comm.context())
     }
 
-    /// The communicator in which processes agree that share no other one.
+    /// The communicator in which processes agree that share no other one: of all that the job has room for.
     pub(crate) fn bootstrap(&'static self) -> &'static Arc<Comm> {
         self.bootstrap.get_or_init(|| {
-            let everyone = self.world().group().clone();
+            let everyone = Group::new((0..self.capacity).collect::<Vec<_>>());
             Comm::new_on_first(self, context::BOOTSTRAP, everyone, "")
         })
     }

@@ -104,7 +104,7 @@ impl VciReport {
     /// MPI_ERR_OTHER when the file cannot be written.
     #[cold]
     pub(super) fn write(&self, process: &'static Process, alive: &[Arc<Comm>]) -> Result<()> {
-        let file = self.folder.join(format!("rank-{}.json", process.rank()));
+        let file = self.folder.join(format!("rank-{}.json", process.index()));
         let text = self.with(|noted| {
             let alive = alive.iter().map(|comm| noted.entry(comm, false));
             let entries: Vec<Entry> = alive.chain(noted.freed.iter().cloned()).collect();

@@ -63,19 +63,19 @@ pub fn create_endpoints(
         let context = agree_context(&mut coll, process.contexts.has_room()).await?;
         coll.outcome().map(|()| context)
     })?;
-    let size = process.size();
+    let capacity = process.capacity();
     let named = |(&process, pair): (&u32, &[u64])| {
         let (count, first) = (pair[0] as u32, pair[1] as u32);
         (0..count).map(move |index| {
             let vci = VciIndex::of_bits(first + index);
-            endpoint::member(process, vci, size)
+            endpoint::member(process, vci, capacity)
         })
     };
     let processes = parent.group().members();
     let members = processes.iter().zip(all.chunks_exact(2)).flat_map(named);
     let group = Group::new(members.collect::<Vec<_>>());
     let mine = group.members().iter();
-    let mine = mine.filter(|&&member| member % size == process.rank());
+    let mine = mine.filter(|&&member| process.process_of(member) == process.index());
     mine.map(|&member| {
         let comm = Comm::new(process, member, context, group.clone())?;
         comm.inherit_error_handler(parent);

@@ -385,12 +385,12 @@ fn check_subset(parent: &Comm, group: &Group) -> Result<()> {
     match outsider {
         None => Ok(()),
         Some(outsider) => {
-            let size = parent.process.size();
-            let value = match outsider / size {
+            let capacity = parent.process.capacity();
+            let value = match outsider / capacity {
                 0 => format!("a group with rank {outsider} of the job"),
                 _ => format!(
                     "a group with an endpoint of rank {} of the job",
-                    outsider % size
+                    outsider % capacity
                 ),
             };
             Err(parent.annotate(Error::argument(

@@ -4,6 +4,8 @@
 //!
 //! [`inter`] makes and merges intercommunicators, [`resource`] splits by the hardware that ranks share.
 
+#[cfg(test)]
+mod added_tests;
 mod endpoints;
 #[cfg(test)]
 mod endpoints_tests;

@@ -91,7 +91,7 @@ pub fn split_at(
 }
 
 fn node(comm: &Comm) -> u32 {
-    comm.process.node_of(comm.process.rank())
+    comm.process.node_of(comm.process.index().get())
 }
 
 /// A colour that ranks have in common which name the same level and belong to the same resource.

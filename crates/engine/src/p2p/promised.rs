@@ -208,14 +208,30 @@ fn end_in_bulk<P: Promises>(comm: &Comm, id: RequestId) -> RequestId {
 }
 
 impl Comm {
-    /// The rank here of a process, by its rank in MPI_COMM_WORLD; `None` if it is no member, or members have no such ranks.
+    /// The rank here of a process, by its rank in MPI_COMM_WORLD; `None` if it is no member, members have no such ranks, or the world is
+    /// one of added processes ([`Self::rank_of_added`]).
     // account: rank-translation
     #[inline]
     pub(crate) fn rank_of_world(&self, world_rank: i32) -> Option<Rank> {
-        if world_rank as u32 >= self.process.size() || !self.has_world_ranks() {
+        if world_rank as u32 >= self.process.numbered_ranks || !self.has_world_ranks() {
             return None;
         }
-        let process = PeerIndex::new(world_rank as u32);
+        self.rank_of_process(PeerIndex::new(world_rank as u32))
+    }
+
+    /// As [`Self::rank_of_world`], in the world of processes that were added to the job.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn rank_of_added(&self, world_rank: i32) -> Option<Rank> {
+        let world = self.process.world_processes();
+        let rank = u32::try_from(world_rank).ok()?;
+        let is_rank = world.start != 0 && rank < self.process.size() && self.has_world_ranks();
+        is_rank.then(|| self.rank_of_process(PeerIndex::new(world.start + rank)))?
+    }
+
+    // account: rank-translation
+    #[inline(always)]
+    fn rank_of_process(&self, process: PeerIndex) -> Option<Rank> {
         let peer = self.vci().peers().same_vci(process);
         let rank = self.owner.rank_of_peer(peer) as u32;
         (rank < self.peers).then(|| Rank::new(rank))
@@ -268,7 +284,10 @@ impl Comm {
                 expected.to_owned(),
             );
         }
-        if let Some(found) = self.rank_of_world(rank) {
+        if let Some(found) = self
+            .rank_of_world(rank)
+            .or_else(|| self.rank_of_added(rank))
+        {
             return Ok(found.to_mpi());
         }
         let expected = format!(

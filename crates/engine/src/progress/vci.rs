@@ -102,7 +102,7 @@ impl Vci {
             locks: shared.threaded && settings.locks != LockModel::None,
             threaded: shared.threaded,
             index,
-            peers: Peers::new(node.job().job_ranks, index),
+            peers: Peers::new(node.job().capacity, index),
             checks_types: settings.check.types,
             checks_hints: settings.check.hints,
             traces: settings.traces(),

@@ -28,7 +28,7 @@ pub(crate) enum RankMap {
     /// Of a communicator that receives from all VCIs of its peers: the map of their links to the same VCI.
     AnyVci {
         map: Box<RankMap>,
-        processes: u32,
+        capacity: u32,
     },
 }
 
@@ -55,10 +55,10 @@ impl RankMap {
 }
 
 impl RankMap {
-    /// The same for peers that are VCIs of so many processes.
-    pub(crate) fn of_any_vci(self, processes: u32) -> Self {
+    /// The same for peers that are VCIs of processes, in a job with room for so many.
+    pub(crate) fn of_any_vci(self, capacity: u32) -> Self {
         let map = Box::new(self);
-        Self::AnyVci { map, processes }
+        Self::AnyVci { map, capacity }
     }
 
     /// Offset and stride of a linear map, or the peers by rank.
@@ -93,8 +93,8 @@ impl RankMap {
                 let here = rank * stride == distance && (0..i64::from(size)).contains(&rank);
                 here.then_some(Rank::new(rank as u32))
             }
-            Self::AnyVci { map, processes } => {
-                let link = LinkIndex::new(peer.process(*processes).get());
+            Self::AnyVci { map, capacity } => {
+                let link = LinkIndex::new(peer.process(*capacity).get());
                 map.rank_of(link, size)
             }
             Self::Table { peers, ranks } => {

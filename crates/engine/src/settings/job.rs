@@ -39,6 +39,8 @@ pub(crate) struct Assigned {
     pub(crate) rank: u32,
     /// Size of MPI_COMM_WORLD.
     pub(crate) size: u32,
+    /// The process of the job that is rank 0 in it: 0, but for processes that are added to a running job.
+    pub(crate) first: u32,
 }
 
 /// The rank that the launcher assigned to this process, if any.
@@ -72,7 +74,12 @@ fn assignment(value: Option<String>) -> Result<Assignment, String> {
     let owner = node.board(rank).map_or(0, |board| board.pid);
     if owner == 0 {
         let file = node.into_file();
-        return Ok(Assignment::Rank(Assigned { file, rank, size }));
+        return Ok(Assignment::Rank(Assigned {
+            file,
+            rank,
+            size,
+            first: 0,
+        }));
     }
     if ancestors().contains(&owner) {
         return Ok(started_by_rank(&value, rank, owner));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of how settings are read.
 
+use fabric::capacity;
+
 use super::*;
 
 fn read(pairs: &[(&str, &str)]) -> (Settings, Vec<String>) {
@@ -23,6 +25,17 @@ fn suffixes_ranges_and_unknown_names_are_understood() {
     );
     let (settings, warnings) = read(&[("RANKPOINT_CMA", "yes")]);
     assert_eq!((settings.cma, warnings.len()), (1, 1));
+}
+
+#[test]
+fn the_launcher_and_the_library_reserve_room_for_as_many_processes() {
+    let row = (SETTINGS.iter()).find(|row| row.name == "RANKPOINT_RESERVE_PROCESSES");
+    let row = row.unwrap();
+    let expected = (capacity::DEFAULT_RESERVE, capacity::MOST_RESERVE);
+    assert_eq!(
+        (row.default, row.max),
+        (expected.0.into(), expected.1.into())
+    );
 }
 
 #[test]

@@ -7,6 +7,6 @@ mod job;
 mod members;
 mod run;
 
-pub(crate) use job::{on_ranks, on_ranks_at_level, on_ranks_with};
+pub(crate) use job::{on_ranks, on_ranks_and_added, on_ranks_at_level, on_ranks_with};
 pub(crate) use members::{Member, on_members, on_members_at_level, on_members_with};
 pub(crate) use run::{endpoints_of_a_process, shares_memory};

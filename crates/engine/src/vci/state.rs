@@ -127,7 +127,7 @@ impl VciState {
         let mut node = Node {
             handle: handle.clone(),
             me,
-            peers: Peers::new(job.job_ranks, vci),
+            peers: Peers::new(job.capacity, vci),
             clock: NonNull::from(&handle.header().clock_ms),
             eager_bytes: (eager_bytes as usize).min(job.ring_payload_bytes as usize),
             chunk_bytes: (settings.chunk_bytes as u32).min(job.ring_payload_bytes / 4),

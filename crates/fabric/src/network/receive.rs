@@ -34,7 +34,7 @@ impl State {
         };
         let known = match self.known(key) {
             Some(known) => known,
-            None if rank.get() >= self.segment.job().job_ranks || self.segment.is_here(rank) => {
+            None if rank.get() >= self.segment.processes() || self.segment.is_here(rank) => {
                 self.outsiders += 1;
                 return Ok(());
             }

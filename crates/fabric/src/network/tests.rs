@@ -64,6 +64,7 @@ fn pair_with_secrets(secrets: [[u64; 2]; 2]) -> Option<([&'static Network; 2], [
     let plan = SegmentPlan {
         local_ranks: 1,
         job_ranks: 2,
+        reserve: 1,
         cores: 2,
         launcher_pid: 1,
     };

@@ -24,7 +24,8 @@ pub enum Fate {
 
 /// A simulated network. See the [module](super).
 pub struct SimNet {
-    ranks: u32,
+    /// Ranks that there are and that can be added.
+    capacity: u32,
     vcis: u8,
     state: Mutex<State>,
     /// One for each rank, which waits for the baton.
@@ -57,16 +58,44 @@ impl SimNet {
         settings: SimSettings,
         payload_rules: &'static [PayloadRule],
     ) -> Result<Arc<Self>, SimError> {
+        Self::with_room((ranks, 0), vcis, settings, payload_rules)
+    }
+
+    /// As [`Self::with_vcis`], with room for so many ranks that are added later ([`Self::add_rank`]).
+    ///
+    /// # Errors
+    /// As for [`Self::new`].
+    pub fn with_room(
+        (ranks, reserve): (u32, u32),
+        vcis: u8,
+        settings: SimSettings,
+        payload_rules: &'static [PayloadRule],
+    ) -> Result<Arc<Self>, SimError> {
         settings.check(ranks)?;
+        let capacity = ranks + reserve;
         let counts = |_| (0..vcis).map(|_| AtomicU32::new(0)).collect();
         Ok(Arc::new(Self {
-            ranks,
+            capacity,
             vcis,
-            state: Mutex::new(State::new((ranks, vcis), settings, payload_rules)),
-            turns: (0..ranks).map(|_| Condvar::new()).collect(),
+            state: Mutex::new(State::new((ranks, reserve, vcis), settings, payload_rules)),
+            turns: (0..capacity).map(|_| Condvar::new()).collect(),
             now_ns: AtomicU64::new(0),
-            accept_counts: (0..ranks).map(counts).collect(),
+            accept_counts: (0..capacity).map(counts).collect(),
         }))
+    }
+
+    /// Adds a rank while others run; it gets turns from now on, and has to ask for its port.
+    ///
+    /// # Errors
+    /// When there is no room for the rank, or it was added before.
+    pub fn add_rank(&self, rank: u32) -> Result<(), SimError> {
+        match self.lock().add(rank) {
+            true => Ok(()),
+            false => Err(SimError::NoSuchRank {
+                rank,
+                ranks: self.capacity,
+            }),
+        }
     }
 
     /// The port of a rank. Waits for the rank's first turn; rank 0 has the first turn of all.
@@ -74,13 +103,13 @@ impl SimNet {
     /// # Errors
     /// When the rank does not exist, has its port, or has left.
     pub fn port(self: &Arc<Self>, rank: u32) -> Result<Port, SimError> {
-        if rank >= self.ranks {
+        let mut state = self.lock();
+        if rank >= self.capacity || state.rank_state(rank) == RankState::Absent {
             return Err(SimError::NoSuchRank {
                 rank,
-                ranks: self.ranks,
+                ranks: self.capacity,
             });
         }
-        let mut state = self.lock();
         if !matches!(
             state.rank_state(rank),
             RankState::Expected | RankState::Dying
@@ -111,7 +140,9 @@ impl SimNet {
                 net: self.clone(),
                 station: Station { rank, vci },
             }),
-            RankState::Expected | RankState::Gone => Err(SimError::NoPort { rank }),
+            RankState::Absent | RankState::Expected | RankState::Gone => {
+                Err(SimError::NoPort { rank })
+            }
         }
     }
 
@@ -221,7 +252,7 @@ impl Port {
 
     /// How the VCI numbers its peers.
     fn peers(&self) -> Peers {
-        Peers::new(self.net.ranks, self.station.vci)
+        Peers::new(self.net.capacity, self.station.vci)
     }
 
     /// The sending end of a new connection to `peer`, which may be the VCI itself.
@@ -229,14 +260,19 @@ impl Port {
     /// # Errors
     /// When the peer does not exist, is connected already, or there is no memory.
     pub fn connect(&self, peer: LinkIndex) -> Result<RingSender, SimError> {
-        let (peers, ranks) = (self.peers(), self.net.ranks);
+        let (peers, ranks) = (self.peers(), self.net.capacity);
         if peer.get() >= peers.count() || peers.vci(peer).get() >= self.net.vcis {
             let rank = peer.get();
             return Err(SimError::NoSuchRank { rank, ranks });
         }
         let (rank, vci) = (peers.process(peer).get(), peers.vci(peer));
         let target = Station { rank, vci };
-        let sender = self.net.lock().connect(self.station, target)?;
+        let mut state = self.net.lock();
+        if state.rank_state(rank) == RankState::Absent {
+            return Err(SimError::NoSuchRank { rank, ranks });
+        }
+        let sender = state.connect(self.station, target)?;
+        drop(state);
         if let Some(count) = self.net.accept_count_of(target) {
             count.fetch_add(1, Ordering::Relaxed);
         }

@@ -20,6 +20,8 @@ const DELIVERIES_A_ROUND: u32 = 64;
 /// The state of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RankState {
+    /// It has not been added to the job: nobody reaches it, and it gets no turns.
+    Absent,
     /// It has not taken its port yet, but gets turns.
     Expected,
     Alive,
@@ -33,6 +35,13 @@ struct RankEntry {
     is_idle: bool,
     /// Rings that others have made to each of its VCIs.
     announced: Vec<VecDeque<(Station, RingReceiver)>>,
+}
+
+impl RankEntry {
+    /// Whether the baton may come to it.
+    fn takes_turns(&self) -> bool {
+        !matches!(self.state, RankState::Absent | RankState::Gone)
+    }
 }
 
 /// The next event, as an option of an enumeration.
@@ -65,18 +74,21 @@ pub(super) struct State {
 
 impl State {
     pub(super) fn new(
-        (ranks, vcis): (u32, u8),
+        (ranks, reserve, vcis): (u32, u32, u8),
         settings: SimSettings,
         payload_rules: &'static [PayloadRule],
     ) -> Self {
-        let entry = |_| RankEntry {
-            state: RankState::Expected,
+        let entry = |rank| RankEntry {
+            state: match rank < ranks {
+                true => RankState::Expected,
+                false => RankState::Absent,
+            },
             is_idle: false,
             announced: (0..vcis).map(|_| VecDeque::new()).collect(),
         };
         Self {
             now_ns: 0,
-            ranks: (0..ranks).map(entry).collect(),
+            ranks: (0..ranks + reserve).map(entry).collect(),
             wires: Vec::new(),
             baton: (ranks != 0).then_some(0),
             chooser: Chooser::new(&settings.schedule, settings.seed),
@@ -101,6 +113,16 @@ impl State {
         self.ranks
             .get(rank as usize)
             .map_or(RankState::Gone, |entry| entry.state)
+    }
+
+    /// Adds a rank that was absent; false if there is no room for it, or it was added before.
+    pub(super) fn add(&mut self, rank: u32) -> bool {
+        let entry = self.ranks.get_mut(rank as usize);
+        let Some(entry) = entry.filter(|entry| entry.state == RankState::Absent) else {
+            return false;
+        };
+        entry.state = RankState::Expected;
+        true
     }
 
     /// Notes that an expected rank has its port.
@@ -165,7 +187,7 @@ impl State {
     /// Notes that a rank has left, and passes the baton on if the rank has it.
     pub(super) fn leave(&mut self, rank: u32) {
         let state = self.rank_state(rank);
-        if state == RankState::Gone {
+        if matches!(state, RankState::Absent | RankState::Gone) {
             return;
         }
         if let Err(fault) = self.collect(rank) {
@@ -217,7 +239,7 @@ impl State {
 
     /// Chooses the rank that runs after `last`.
     fn choose_next(&mut self, last: u32) {
-        let has_ranks = (self.ranks.iter()).any(|entry| entry.state != RankState::Gone);
+        let has_ranks = self.ranks.iter().any(RankEntry::takes_turns);
         if !has_ranks || self.fault.is_some() {
             self.baton = None;
             return;
@@ -236,7 +258,7 @@ impl State {
         let ranks = self.ranks.len() as u32;
         let may_run = |&rank: &u32| {
             let entry = &self.ranks[rank as usize];
-            entry.state != RankState::Gone && !entry.is_idle
+            entry.takes_turns() && !entry.is_idle
         };
         let cyclic = (1..=ranks).map(|step| (last + step) % ranks);
         cyclic.filter(may_run).collect()

@@ -55,7 +55,7 @@ impl Shm {
     }
 
     pub(super) fn peers(&self) -> Peers {
-        Peers::new(self.segment.job().job_ranks, self.vci)
+        Peers::new(self.segment.job().capacity, self.vci)
     }
 
     pub(super) fn connect(&self, peer: LinkIndex) -> io::Result<Connection> {

@@ -99,6 +99,7 @@ impl Pair {
         let plan = SegmentPlan {
             local_ranks: case.ranks,
             job_ranks: case.ranks,
+            reserve: 1,
             cores: 2,
             launcher_pid: std::process::id(),
         };

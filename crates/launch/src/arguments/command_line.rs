@@ -108,6 +108,7 @@ fn parse(arguments: Vec<OsString>) -> Result<Request, LaunchError> {
             core_order: CoreOrder::default(),
             timeout: settings::timeout()?,
             grace: settings::grace()?,
+            reserve: settings::reserve()?,
             talk: Talk::default(),
             hosts: None,
         },

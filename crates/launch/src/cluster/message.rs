@@ -155,6 +155,8 @@ pub(super) struct NodeStart {
     pub(super) umask: u32,
     pub(super) binding: Binding,
     pub(super) core_order: CoreOrder,
+    /// Processes that can be added while the job runs.
+    pub(super) reserve: u32,
     pub(super) input: Input,
     /// Whether standard error goes with standard output.
     pub(super) merge: bool,

@@ -94,6 +94,7 @@ pub(super) fn of_nodes(
             umask: mask.bits(),
             binding: told_binding(&plan.binding),
             core_order: plan.core_order,
+            reserve: plan.reserve,
             input: plan.input.clone(),
             merge,
             elapsed_ms: 0,
@@ -209,6 +210,7 @@ impl NodeStart {
             core_order: self.core_order,
             timeout: None,
             grace: Duration::ZERO,
+            reserve: self.reserve,
             talk: Talk::default(),
             hosts: None,
         }

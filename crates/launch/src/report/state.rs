@@ -78,8 +78,8 @@ pub(crate) struct Operation {
 
 impl Operation {
     /// What a record says, in a job of so many ranks.
-    fn new(record: RequestRecord, job_ranks: u32) -> Self {
-        let process = || record.peer.process(job_ranks.max(1)).get();
+    fn new(record: RequestRecord, capacity: u32) -> Self {
+        let process = || record.peer.process(capacity.max(1)).get();
         Self {
             kind: record.kind,
             peer: (record.peer != LinkIndex::ANY).then(process),
@@ -218,7 +218,7 @@ fn read(job: &Started, index: usize) -> RankState {
     if board.phase == phase::INITIALIZED {
         let pid = process.mpi_process(&board);
         let read = job.node.for_each_operation(&board, pid, |record| {
-            state.take(Operation::new(record, job.node.job_ranks()));
+            state.take(Operation::new(record, job.node.capacity()));
         });
         state.unreadable = read.err().map(|error| error.to_string());
         state.contexts = job

@@ -169,6 +169,7 @@ fn library_use_leaves_no_descriptor_and_no_child() {
             core_order: CoreOrder::Filled,
             timeout: None,
             grace: Duration::from_millis(100),
+            reserve: 0,
             talk: Talk::default(),
             hosts: None,
         }
