@@ -400,10 +400,20 @@ pub(super) fn arrived_eager(state: &mut VciState, ring: usize) -> bool {
         }
         receive
     } else {
+        let memory = match state.spare.take(total as usize) {
+            Ok(memory) => memory,
+            Err(error) => {
+                state.blame(
+                    key.peer,
+                    &format!("sent a message without a receive: {error}"),
+                );
+                return true;
+            }
+        };
         let Some(index) = keep(state, Role::Held, key, total) else {
+            state.spare.keep(memory);
             return false;
         };
-        let memory = state.spare.take(total as usize);
         let entry = state.slab.entry_mut(index);
         entry.remote = sender;
         entry.extra.get_or_insert_default().held = memory;

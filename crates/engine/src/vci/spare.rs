@@ -4,6 +4,9 @@
 //! An allocator gives memory of this size back to the system and takes it anew each time, and fresh pages cost more than what is
 //! copied into them.
 
+use crate::allocate;
+use crate::errors::Result;
+
 /// Shorter memory comes from the allocator as fast.
 const SHORTEST: usize = 4 << 10;
 /// Bytes that are kept at most.
@@ -20,16 +23,19 @@ pub(crate) struct Spare {
 
 impl Spare {
     /// Empty memory with room for `bytes` bytes.
-    pub(crate) fn take(&mut self, bytes: usize) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// MPI_ERR_NO_MEM.
+    pub(crate) fn take(&mut self, bytes: usize) -> Result<Vec<u8>> {
         let fits =
             |buffer: &Vec<u8>| (bytes..=bytes.saturating_mul(4)).contains(&buffer.capacity());
         let found = self.buffers.iter().rev().take(SEARCHED).position(fits);
         let Some(back) = found.filter(|_| bytes >= SHORTEST) else {
-            return Vec::with_capacity(bytes);
+            return allocate::list(bytes);
         };
         let buffer = self.buffers.remove(self.buffers.len() - 1 - back);
         self.bytes -= buffer.capacity();
-        buffer
+        Ok(buffer)
     }
 
     /// Keeps memory for later, unless that would be too much.
@@ -46,17 +52,29 @@ impl Spare {
 #[cfg(test)]
 mod tests {
     use super::{MOST, SHORTEST, Spare};
+    use crate::errors::ErrorClass;
+
+    #[test]
+    fn memory_that_does_not_exist_is_an_error() {
+        let mut spare = Spare::default();
+        for bytes in [isize::MAX as usize, usize::MAX, 1 << 60] {
+            let error = spare.take(bytes).unwrap_err();
+            assert_eq!(error.class(), ErrorClass::ERR_NO_MEM);
+        }
+        assert_eq!(spare.take(SHORTEST).unwrap().len(), 0);
+    }
 
     #[test]
     fn memory_comes_again_where_it_fits_and_is_never_too_much() {
         let mut spare = Spare::default();
-        let mut first = spare.take(SHORTEST);
+        let mut first = spare.take(SHORTEST).unwrap();
         first.push(7);
         let address = first.as_ptr();
         spare.keep(first);
-        let (longer, shorter) = (spare.take(SHORTEST + 1), spare.take(SHORTEST / 4 - 1));
+        let [longer, shorter] =
+            [SHORTEST + 1, SHORTEST / 4 - 1].map(|bytes| spare.take(bytes).unwrap());
         assert!(longer.as_ptr() != address && shorter.as_ptr() != address);
-        let again = spare.take(SHORTEST / 2 * 2);
+        let again = spare.take(SHORTEST / 2 * 2).unwrap();
         assert_eq!((again.as_ptr(), again.len()), (address, 0));
         spare.keep(again);
         for _ in 0..3 {

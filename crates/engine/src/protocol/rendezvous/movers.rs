@@ -15,6 +15,8 @@ use crate::vci::link::Access;
 use crate::vci::offers::{Landing, Place};
 use crate::vci::{CmaPolicy, VciState};
 
+/// Bytes copied at a time between two operations of this process whose packed bytes lie beside them.
+const STAGED_CHUNK: usize = 16 << 10;
 /// Bytes read at a time from a peer's memory when they must be unpacked.
 const UNPACK_CHUNK: usize = 64 << 10;
 
@@ -58,12 +60,7 @@ pub(super) fn fetch_own(
             .is_some_and(|extra| extra.staged.is_some())
     };
     if is_staged(state.slab.entry(send)) || is_staged(state.slab.entry(receive)) {
-        let mut packed = vec![0; wanted];
-        // SAFETY: both memories have `wanted` bytes (contracts of isend and irecv), as `packed` has.
-        unsafe {
-            pack(state.slab.entry(send), 0, packed.as_mut_ptr(), wanted);
-            unpack(state.slab.entry_mut(receive), 0, packed.as_ptr(), wanted);
-        }
+        copy_staged(state, send, receive, wanted);
         return true;
     }
     let (send, receive) = (state.slab.entry(send), state.slab.entry(receive));
@@ -71,6 +68,26 @@ pub(super) fn fetch_own(
     // buffer is writable for them (contract of irecv), and no program may give one buffer to both.
     unsafe { copy(send, receive, wanted) };
     true
+}
+
+/// Copies data between two operations of this process, of which one keeps its packed bytes beside it.
+#[cold]
+#[inline(never)]
+fn copy_staged(state: &mut VciState, send: RequestIndex, receive: RequestIndex, wanted: usize) {
+    let mut chunk = [0u8; STAGED_CHUNK];
+    for position in (0..wanted).step_by(STAGED_CHUNK) {
+        let bytes = STAGED_CHUNK.min(wanted - position);
+        // SAFETY: both memories have `wanted` bytes (contracts of isend and irecv), and `chunk` has `bytes`.
+        unsafe {
+            pack(state.slab.entry(send), position, chunk.as_mut_ptr(), bytes);
+            unpack(
+                state.slab.entry_mut(receive),
+                position,
+                chunk.as_ptr(),
+                bytes,
+            );
+        }
+    }
 }
 
 /// Copies data out of the sender's private memory by CMA, where that is the better copy mode.

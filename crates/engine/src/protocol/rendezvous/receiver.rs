@@ -195,7 +195,10 @@ fn hold(state: &mut VciState, ring: usize, key: Key, description: [u64; 6]) -> b
     let Some(pid) = readable(state, key.peer, proof) else {
         return false;
     };
-    let mut memory = state.spare.take(bytes as usize);
+    // Without memory the message stays with its sender.
+    let Ok(mut memory) = state.spare.take(bytes as usize) else {
+        return false;
+    };
     memory.resize(bytes as usize, 0);
     // SAFETY: `memory` has `bytes` bytes.
     if !unsafe {
