@@ -2,7 +2,7 @@
 //! Models of the lock, checked in every interleaving of two or three threads.
 //!
 //! Mutations that they catch: `Relaxed` instead of `Acquire` in `try_lock` or of `Release` in `unlock` (a data race on the
-//! protected cell), and `HELD` instead of `AWAITED` in `lock_contended` (a deadlock).
+//! protected cell), and `HELD` instead of `AWAITED` in `lock_asleep` (a deadlock).
 
 use std::sync::Arc;
 

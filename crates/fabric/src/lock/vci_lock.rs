@@ -6,6 +6,10 @@
 //! wake-up cannot be lost.
 //! The lock lives in private memory and is never held across a system call that waits.
 //!
+//! A thread that finds the lock held looks at it ever more rarely: each look takes the cache line from the owner, and each change of
+//! the owner takes all lines that the lock guards. An owner whose calls follow each other closely so makes many of them before the
+//! next owner does. The thread tries when two looks in a row find the lock free, as between two calls of such an owner it seldom is.
+//!
 //! An owner that polls for long keeps the lock while nobody else wants it: `contenders` counts the threads that do. The count
 //! guards nothing; a stale value delays a contender by one poll.
 
@@ -19,7 +23,14 @@ use sys::sync::{AtomicU32, Ordering, spin_loop};
 const FREE: u32 = 0;
 const HELD: u32 = 1;
 const AWAITED: u32 = 2;
+/// How long an owner waits for contenders, in pauses of the processor.
 const SPINS: u32 = if cfg!(loom) { 1 } else { 100 };
+/// Pauses of a contender before its first look, and between its two looks.
+const FIRST_WAIT: u32 = if cfg!(loom) { 1 } else { 4 };
+/// The most pauses between looks. An owner that waits for contenders does so for longer.
+const LONGEST_WAIT: u32 = if cfg!(loom) { 1 } else { 64 };
+/// Looks of a contender before it sleeps.
+const LOOKS: u32 = if cfg!(loom) { 1 } else { 16 };
 
 /// A lock without data; the guard is the engine's.
 pub struct VciLock {
@@ -53,6 +64,26 @@ impl VciLock {
         if !self.try_lock() {
             self.lock_contended();
         }
+    }
+
+    /// Takes the lock, waiting as long as it takes, after a try that failed.
+    #[cold]
+    #[inline(never)]
+    pub fn lock_contended(&self) {
+        self.contenders.fetch_add(1, Ordering::Relaxed);
+        if !self.wait_for_idle(|| self.try_lock()) {
+            self.lock_asleep();
+        }
+        self.contenders.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Waits, after a try that failed, until the owner seems to need the lock no longer, or for some time.
+    #[cold]
+    #[inline(never)]
+    pub fn let_owner_work(&self) {
+        self.contenders.fetch_add(1, Ordering::Relaxed);
+        self.wait_for_idle(|| true);
+        self.contenders.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Takes the lock if it is free.
@@ -111,25 +142,39 @@ impl VciLock {
         }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn lock_contended(&self) {
-        self.contenders.fetch_add(1, Ordering::Relaxed);
-        self.lock_patiently();
-        self.contenders.fetch_sub(1, Ordering::Relaxed);
+    /// Looks at the lock from time to time until it seems idle and `then` is true; false after [`LOOKS`].
+    fn wait_for_idle(&self, then: impl Fn() -> bool) -> bool {
+        let mut pauses = FIRST_WAIT;
+        for _ in 0..LOOKS {
+            pause(pauses);
+            if self.is_free() {
+                pause(FIRST_WAIT);
+                if self.is_free() && then() {
+                    return true;
+                }
+            }
+            pauses = (2 * pauses).min(LONGEST_WAIT);
+        }
+        false
     }
 
-    fn lock_patiently(&self) {
-        for _ in 0..SPINS {
-            spin_loop();
-            if self.state.load(Ordering::Relaxed) == FREE && self.try_lock() {
-                return;
-            }
-        }
+    fn is_free(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == FREE
+    }
+
+    /// Takes the lock, sleeping while another thread has it.
+    fn lock_asleep(&self) {
         // PAIRS: lock.release
         while self.state.swap(AWAITED, Ordering::Acquire) != FREE {
             futex::wait(&self.state, AWAITED, Duration::from_secs(1));
         }
+    }
+}
+
+/// Pauses the processor.
+fn pause(times: u32) {
+    for _ in 0..times {
+        spin_loop();
     }
 }
 
