@@ -3,8 +3,8 @@
  * in functions named after them: a receive is posted before its message is sent, and MPI_Recv finds its message arrived.
  *
  * Arguments: number of calls, thread level (single or multiple), communicator (world, table: one with a table as rank map, other: one
- * on another VCI than MPI_COMM_WORLD), and a file of at least a page that all ranks can map. The ranks take turns through that file,
- * so that no other messages are sent. */
+ * on another VCI than MPI_COMM_WORLD, tags: one whose tags name VCIs), and a file of at least a page that all ranks can map. The ranks
+ * take turns through that file, so that no other messages are sent. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <sched.h>
@@ -23,7 +23,7 @@ static const char *volatile counted; /* Keeps functions of the same text apart. 
 static struct {
     _Atomic int done[2];
 } *turns;
-static int rank, step;
+static int rank, step, tag;
 
 /* Says that this rank has done the next step, or waits until the given one has. */
 static void next(int whose)
@@ -39,22 +39,22 @@ static void next(int whose)
     static __attribute__((noinline)) void counted_isend_##bytes(void)                                                          \
     {                                                                                                                          \
         counted = "isend " #bytes;                                                                                             \
-        MPI_Isend(data, bytes, MPI_CHAR, 1, 0, comm, &request);                                                                \
+        MPI_Isend(data, bytes, MPI_CHAR, 1, tag, comm, &request);                                                              \
     }                                                                                                                          \
     static __attribute__((noinline)) void counted_irecv_##bytes(void)                                                          \
     {                                                                                                                          \
         counted = "irecv " #bytes;                                                                                             \
-        MPI_Irecv(data, bytes, MPI_CHAR, 1, 0, comm, &request);                                                                \
+        MPI_Irecv(data, bytes, MPI_CHAR, 1, tag, comm, &request);                                                              \
     }                                                                                                                          \
     static __attribute__((noinline)) void counted_send_##bytes(void)                                                           \
     {                                                                                                                          \
         counted = "send " #bytes;                                                                                              \
-        MPI_Send(data, bytes, MPI_CHAR, 1, 0, comm);                                                                           \
+        MPI_Send(data, bytes, MPI_CHAR, 1, tag, comm);                                                                         \
     }                                                                                                                          \
     static __attribute__((noinline)) void counted_recv_##bytes(void)                                                           \
     {                                                                                                                          \
         counted = "recv " #bytes;                                                                                              \
-        MPI_Recv(data, bytes, MPI_CHAR, 1, 0, comm, MPI_STATUS_IGNORE);                                                        \
+        MPI_Recv(data, bytes, MPI_CHAR, 1, tag, comm, MPI_STATUS_IGNORE);                                                      \
     }
 
 CALLS(1)
@@ -68,10 +68,10 @@ static void run(int calls, int bytes, void (*isend)(void), void (*irecv)(void), 
         /* A send whose receive is posted, first nonblocking, then blocking. */
         for (int blocking = 0; blocking < 2; ++blocking) {
             if (rank == 1)
-                MPI_Irecv(data, bytes, MPI_CHAR, 0, 0, comm, &request);
+                MPI_Irecv(data, bytes, MPI_CHAR, 0, tag, comm, &request);
             next(1);
             if (rank == 0 && i < 0)
-                MPI_Isend(data, bytes, MPI_CHAR, 1, 0, comm, &request);
+                MPI_Isend(data, bytes, MPI_CHAR, 1, tag, comm, &request);
             else if (rank == 0 && blocking)
                 send();
             else if (rank == 0)
@@ -82,21 +82,21 @@ static void run(int calls, int bytes, void (*isend)(void), void (*irecv)(void), 
         }
         /* A receive that is posted before its message is sent. */
         if (rank == 0 && i < 0)
-            MPI_Irecv(data, bytes, MPI_CHAR, 1, 0, comm, &request);
+            MPI_Irecv(data, bytes, MPI_CHAR, 1, tag, comm, &request);
         else if (rank == 0)
             irecv();
         next(0);
         if (rank == 1)
-            MPI_Send(data, bytes, MPI_CHAR, 0, 0, comm);
+            MPI_Send(data, bytes, MPI_CHAR, 0, tag, comm);
         else
             MPI_Wait(&request, MPI_STATUS_IGNORE);
         next(0);
         /* A receive whose message has come. */
         if (rank == 1)
-            MPI_Send(data, bytes, MPI_CHAR, 0, 0, comm);
+            MPI_Send(data, bytes, MPI_CHAR, 0, tag, comm);
         next(1);
         if (rank == 0 && i < 0)
-            MPI_Recv(data, bytes, MPI_CHAR, 1, 0, comm, MPI_STATUS_IGNORE);
+            MPI_Recv(data, bytes, MPI_CHAR, 1, tag, comm, MPI_STATUS_IGNORE);
         else if (rank == 0)
             recv();
         next(0);
@@ -111,6 +111,20 @@ static unsigned vci_of(MPI_Comm one)
     unsigned vci = ((uintptr_t)receive & INT32_MAX) >> 25;
     MPI_Wait(&receive, MPI_STATUS_IGNORE);
     return vci;
+}
+
+/* A duplicate of MPI_COMM_WORLD whose tags name the VCIs of the sending and of the receiving thread. */
+static MPI_Comm with_tags(void)
+{
+    MPI_Comm made;
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_assert_no_any_tag", "true");
+    MPI_Info_set(info, "rankpoint_num_vcis", "2");
+    MPI_Info_set(info, "rankpoint_num_tag_bits_for_vci", "4");
+    MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &made);
+    MPI_Info_free(&info);
+    return made;
 }
 
 /* A duplicate of MPI_COMM_WORLD that uses another VCI: duplicates take the VCIs in turn. */
@@ -141,6 +155,9 @@ int main(int argc, char **argv)
     comm = MPI_COMM_WORLD;
     if (!strcmp(argv[3], "other")) {
         comm = on_another_vci();
+    } else if (!strcmp(argv[3], "tags")) {
+        comm = with_tags();
+        tag = 1 << 4 | 1;
     } else if (!strcmp(argv[3], "table")) {
         /* An order of ranks that is no arithmetic sequence. */
         const int order[] = {0, 3, 1, 2};

@@ -38,34 +38,47 @@ struct Variant {
     name: &'static str,
     build: &'static str,
     setting: (&'static str, &'static str),
+    /// What the program is told besides the number of messages.
+    told: &'static [&'static str],
 }
 
 const VCIS: &str = "RANKPOINT_VCIS";
-const VARIANTS: [Variant; 5] = [
+const VARIANTS: [Variant; 6] = [
     Variant {
         name: "nothing",
         build: WHOLE,
         setting: (VCIS, "8"),
+        told: &[],
+    },
+    Variant {
+        name: "nothing; one communicator, tags name VCIs",
+        build: WHOLE,
+        setting: (VCIS, "8"),
+        told: &["tags"],
     },
     Variant {
         name: "requests of each VCI",
         build: ABLATED[0],
         setting: (VCIS, "8"),
+        told: &[],
     },
     Variant {
         name: "progress of one VCI",
         build: WHOLE,
         setting: ("RANKPOINT_PROGRESS", "global"),
+        told: &[],
     },
     Variant {
         name: "cache lines of each VCI",
         build: ABLATED[1],
         setting: (VCIS, "8"),
+        told: &[],
     },
     Variant {
         name: "VCIs: one for all",
         build: WHOLE,
         setting: (VCIS, "1"),
+        told: &[],
     },
 ];
 
@@ -87,7 +100,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     shell::compile(&prefix.join("bin/mpicc"), SOURCE, &program)?;
     let mut rows = Vec::new();
     for variant in &VARIANTS {
-        let trace = trace(&program, &libraries.join(variant.build), variant.setting)?;
+        let trace = trace(&program, &libraries.join(variant.build), variant)?;
         rows.push((variant.name, trace.counts()));
     }
     let table = table(&rows);
@@ -155,17 +168,18 @@ struct Counts {
 }
 
 /// Runs the program with a library under valgrind, and reads the trace.
-fn trace(program: &Path, library: &Path, (name, value): (&str, &str)) -> Result<Trace, String> {
+fn trace(program: &Path, library: &Path, variant: &Variant) -> Result<Trace, String> {
     let file = program.with_extension("trace");
     let mut command = shell::command("valgrind");
     command.args(["--tool=lackey", "--trace-mem=yes", "--basic-counts=no"]);
     command.arg(format!("--log-file={}", file.display()));
     command.arg(program).arg(MESSAGES.to_string());
+    command.args(variant.told);
     // Symbols bound at their first call would be counted.
     command
         .env("LD_LIBRARY_PATH", library)
         .env("LD_BIND_NOW", "1");
-    command.env(VCIS, "8").env(name, value);
+    command.env(VCIS, "8").envs([variant.setting]);
     let output = shell::output(&mut command)?;
     let said = String::from_utf8_lossy(&output.stdout);
     let marks = said.trim().strip_prefix("MARKS 0x");

@@ -63,7 +63,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
         let (comm, dest) = (self.comm(), rank_code(dest));
         // SAFETY: the caller's promise.
         match unsafe { p2p::send_now::<p2p::NoPromise>(comm, base, bytes, dest, tag) } {
-            Injected::Refused | Injected::Unreached => return false,
+            Injected::Refused | Injected::Contended | Injected::Unreached => return false,
             Injected::SentWake => {
                 p2p::wake::<p2p::NoPromise>(comm, dest);
             }

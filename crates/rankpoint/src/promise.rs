@@ -232,7 +232,7 @@ impl<'scope, T: Threads, R: State, M: State, C: State> Promising<'scope, '_, T, 
                     p2p::wake::<Kind<R, M, C>>(comm, dest);
                     return Ok(RequestId::SENT);
                 }
-                Injected::Refused | Injected::Unreached => {}
+                Injected::Refused | Injected::Contended | Injected::Unreached => {}
             }
         }
         // SAFETY: as above.
@@ -258,7 +258,7 @@ impl<'scope, T: Threads, R: State, M: State, C: State> Promising<'scope, '_, T, 
                     p2p::wake_contenders(comm);
                     return Ok(id);
                 }
-                Posted::Refused | Posted::Unreached => {}
+                Posted::Refused | Posted::Contended | Posted::Unreached => {}
             }
         }
         // SAFETY: as above.
@@ -427,7 +427,7 @@ impl<const N: usize, T: Threads> PredefinedCommunicator<'_, N, T> {
                     p2p::wake::<Kind<WorldRanks, InOrder, ByRequest>>(self.comm.comm(), dest);
                     return Ok(());
                 }
-                Injected::Refused | Injected::Unreached => {}
+                Injected::Refused | Injected::Contended | Injected::Unreached => {}
             }
         }
         self.send_rest(region, dest)

@@ -117,7 +117,7 @@ unsafe fn receive_predefined<K: Call>(
                 cold_path();
                 irecv_locked::<K, InBulk>(buf, bytes, object, 0, 0, InBulk)
             }
-            Posted::Refused | Posted::PostedWake(_) => {
+            Posted::Refused | Posted::Contended | Posted::PostedWake(_) => {
                 cold_path();
                 irecv_bytes::<K, InBulk>(buf, bytes, object, 0, 0, InBulk)
             }

@@ -44,7 +44,7 @@ pub(crate) unsafe fn start<K: Call, E: End, C: Count>(
                 cold_path();
                 irecv_locked::<K, E>(buf, bytes, object, source, tag, end)
             }
-            Posted::Refused | Posted::PostedWake(_) => {
+            Posted::Refused | Posted::Contended | Posted::PostedWake(_) => {
                 cold_path();
                 irecv_bytes::<K, E>(buf, bytes, object, source, tag, end)
             }
@@ -81,7 +81,63 @@ pub(crate) unsafe extern "C" fn irecv_locked<K: Call, E: End>(
     // SAFETY: the program keeps the buffer until the operation is complete, and the result is writable (crate head).
     unsafe {
         match p2p::post_locked::<K>(comm, buf.cast(), bytes, source, tag) {
-            Posted::Refused | Posted::Unreached => {
+            Posted::Refused => {
+                cold_path();
+                irecv_bytes::<K, E>(buf, bytes, comm, source, tag, end)
+            }
+            Posted::Unreached => {
+                cold_path();
+                irecv_on_lane::<K, E>(buf, bytes, comm, source, tag, end)
+            }
+            Posted::Contended => {
+                cold_path();
+                irecv_later::<K, E>(buf, bytes, comm, source, tag, end)
+            }
+            Posted::Posted(id) => end.tell(id),
+            Posted::PostedWake(id) => {
+                cold_path();
+                end.tell(id);
+                p2p::wake_contenders(comm)
+            }
+        }
+    }
+}
+
+/// As [`irecv_bytes`], after the thread that is inside the VCI has had time to go on.
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn irecv_later<K: Call, E: End>(
+    buf: *mut c_void,
+    bytes: usize,
+    comm: &Comm,
+    source: i32,
+    tag: i32,
+    end: E,
+) -> i32 {
+    p2p::let_owner_work(comm);
+    // SAFETY: passed on.
+    unsafe { irecv_bytes::<K, E>(buf, bytes, comm, source, tag, end) }
+}
+
+/// As [`irecv_locked`], on a communicator whose tags name VCIs.
+// TIER: short
+#[inline(never)]
+unsafe extern "C" fn irecv_on_lane<K: Call, E: End>(
+    buf: *mut c_void,
+    bytes: usize,
+    comm: &Comm,
+    source: i32,
+    tag: i32,
+    end: E,
+) -> i32 {
+    // SAFETY: the program keeps the buffer until the operation is complete, and the result is writable (crate head).
+    unsafe {
+        let Some(lane) = p2p::lane_of_receive::<K>(comm, tag) else {
+            cold_path();
+            return irecv_bytes::<K, E>(buf, bytes, comm, source, tag, end);
+        };
+        match p2p::post_locked::<K>(lane, buf.cast(), bytes, source, tag) {
+            Posted::Refused | Posted::Unreached | Posted::Contended => {
                 cold_path();
                 irecv_bytes::<K, E>(buf, bytes, comm, source, tag, end)
             }
@@ -89,7 +145,7 @@ pub(crate) unsafe extern "C" fn irecv_locked<K: Call, E: End>(
             Posted::PostedWake(id) => {
                 cold_path();
                 end.tell(id);
-                p2p::wake_contenders(comm)
+                p2p::wake_contenders(lane)
             }
         }
     }
@@ -162,7 +218,7 @@ pub(crate) unsafe fn MPI_Recv<C: Count>(
                 id
             }
             // SAFETY: passed on.
-            Posted::Refused | Posted::Unreached => unsafe {
+            Posted::Refused | Posted::Contended | Posted::Unreached => unsafe {
                 return recv_any::<C>(buf, count.into(), datatype, source, tag, comm, status);
             },
         };

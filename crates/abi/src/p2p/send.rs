@@ -43,7 +43,7 @@ pub(crate) unsafe fn start<K: Call, E: End, C: Count>(
                 cold_path();
                 send_locked::<K, E>(buf, bytes, object, dest, tag, end)
             }
-            Injected::Refused => {
+            Injected::Refused | Injected::Contended => {
                 cold_path();
                 send_bytes::<K, E>(buf, bytes, object, dest, tag, end)
             }
@@ -119,7 +119,63 @@ pub(crate) unsafe extern "C" fn send_locked<K: Call, E: End>(
     // SAFETY: the buffer is readable and the result writable (crate head).
     unsafe {
         match p2p::inject_locked::<K>(comm, buf.cast(), bytes, dest, tag) {
-            Injected::Refused | Injected::Unreached => {
+            Injected::Refused => {
+                cold_path();
+                send_bytes::<K, E>(buf, bytes, comm, dest, tag, end)
+            }
+            Injected::Unreached => {
+                cold_path();
+                send_on_lane::<K, E>(buf, bytes, comm, dest, tag, end)
+            }
+            Injected::Contended => {
+                cold_path();
+                send_later::<K, E>(buf, bytes, comm, dest, tag, end)
+            }
+            Injected::Sent => end.tell(RequestId::SENT),
+            Injected::SentWake => {
+                cold_path();
+                end.tell(RequestId::SENT);
+                p2p::wake::<K>(comm, dest)
+            }
+        }
+    }
+}
+
+/// As [`send_bytes`], after the thread that is inside the VCI has had time to go on.
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn send_later<K: Call, E: End>(
+    buf: *const c_void,
+    bytes: usize,
+    comm: &Comm,
+    dest: i32,
+    tag: i32,
+    end: E,
+) -> i32 {
+    p2p::let_owner_work(comm);
+    // SAFETY: the buffer is readable and the result writable (crate head).
+    unsafe { send_bytes::<K, E>(buf, bytes, comm, dest, tag, end) }
+}
+
+/// As [`send_locked`], on a communicator whose tags name VCIs.
+// TIER: short
+#[inline(never)]
+unsafe extern "C" fn send_on_lane<K: Call, E: End>(
+    buf: *const c_void,
+    bytes: usize,
+    comm: &Comm,
+    dest: i32,
+    tag: i32,
+    end: E,
+) -> i32 {
+    // SAFETY: the buffer is readable and the result writable (crate head).
+    unsafe {
+        let Some(lane) = p2p::lane_of_send::<K>(comm, tag) else {
+            cold_path();
+            return send_bytes::<K, E>(buf, bytes, comm, dest, tag, end);
+        };
+        match p2p::inject_locked::<K>(lane, buf.cast(), bytes, dest, tag) {
+            Injected::Refused | Injected::Unreached | Injected::Contended => {
                 cold_path();
                 send_bytes::<K, E>(buf, bytes, comm, dest, tag, end)
             }
@@ -127,7 +183,7 @@ pub(crate) unsafe extern "C" fn send_locked<K: Call, E: End>(
             Injected::SentWake => {
                 cold_path();
                 end.tell(RequestId::SENT);
-                p2p::wake::<K>(comm, dest)
+                p2p::wake::<K>(lane, dest)
             }
         }
     }

@@ -9,6 +9,7 @@
 // account: rank-translation
 
 use std::fmt::Display;
+use std::hint::cold_path;
 use std::sync::{Arc, OnceLock};
 
 use super::{Comm, endpoint};
@@ -35,6 +36,8 @@ const ALL_BITS: u32 = 31;
 pub struct Spread {
     vcis: u32,
     bits: u32,
+    /// Bits of a tag below the numbers of its threads.
+    shift: u32,
     is_high: bool,
     is_hash: bool,
 }
@@ -101,9 +104,11 @@ impl Spread {
                 format!("{NO_ANY_TAG} = true, too: a receive with MPI_ANY_TAG belongs to no VCI");
             return Err(wrong(NUM_VCIS, vcis, expected));
         }
+        let shift = if is_high { ALL_BITS - 2 * bits } else { 0 };
         Ok(Some(Self {
             vcis,
             bits,
+            shift,
             is_high,
             is_hash,
         }))
@@ -128,19 +133,16 @@ impl Spread {
     }
 
     /// Which of the VCIs the sending and the receiving thread of a tag have.
+    #[inline(always)]
     const fn ends(self, tag: u32) -> (u32, u32) {
         let (sender, receiver) = self.threads(tag);
         (self.vci_of(sender), self.vci_of(receiver))
     }
 
     /// The numbers of the sending and the receiving thread of a tag.
+    #[inline(always)]
     const fn threads(self, tag: u32) -> (u32, u32) {
-        let shift = if self.is_high {
-            ALL_BITS - 2 * self.bits
-        } else {
-            0
-        };
-        let (low, mask) = (tag >> shift, (1 << self.bits) - 1);
+        let (low, mask) = (tag >> self.shift, (1 << self.bits) - 1);
         (low >> self.bits & mask, low & mask)
     }
 
@@ -169,14 +171,19 @@ impl Spread {
         Ok(())
     }
 
+    /// The VCI of a thread. Numbers below that of the VCIs take no division.
+    #[inline(always)]
     const fn vci_of(self, thread: u32) -> u32 {
-        let number = if self.is_hash {
-            // Fibonacci hashing: neighbouring numbers are far apart.
-            thread.wrapping_mul(0x9e37_79b9) >> 16
-        } else {
-            thread
-        };
-        number % self.vcis
+        if self.is_hash {
+            // Fibonacci hashing: neighbouring numbers are far apart. The high bits of the product choose.
+            let hash = thread.wrapping_mul(0x9e37_79b9) as u64;
+            return (hash * self.vcis as u64 >> 32) as u32;
+        }
+        if thread < self.vcis {
+            return thread;
+        }
+        cold_path();
+        thread % self.vcis
     }
 }
 
@@ -206,6 +213,14 @@ impl Lanes {
             self.spread.check_threads_of(tag as u32)?;
         }
         Ok(self.spread.ends(tag as u32))
+    }
+
+    /// The lane of two VCIs, if it was used before; that of messages of any source is another one.
+    #[inline(always)]
+    fn made(&self, own: u32, other: u32) -> Option<&Comm> {
+        let index = own * (self.spread.vcis + 1) + other;
+        let lane = self.lanes.get(index as usize)?.get()?;
+        Some(lane)
     }
 
     fn iter(&self) -> impl Iterator<Item = &Arc<Comm>> {
@@ -241,6 +256,24 @@ impl Comm {
     #[inline(always)]
     pub(crate) fn is_spread(&self) -> bool {
         self.lanes.get().is_some()
+    }
+
+    /// The lane of a send with this tag, for the fast stages; `None` when the slow stages decide: on the first use of a lane, too.
+    // TIER: short
+    #[inline(always)]
+    pub(crate) fn made_lane_to(&self, tag: i32) -> Option<&Self> {
+        let lanes = self.lanes.get()?;
+        let (sender, receiver) = lanes.spread.ends(tag as u32);
+        lanes.made(sender, receiver)
+    }
+
+    /// The same of a receive from one source.
+    // TIER: short
+    #[inline(always)]
+    pub(crate) fn made_lane_from(&self, tag: i32) -> Option<&Self> {
+        let lanes = self.lanes.get()?;
+        let (sender, receiver) = lanes.spread.ends(tag as u32);
+        lanes.made(receiver, sender)
     }
 
     /// The lane of a send with this tag; `None` when the call is wrong anyway, or the communicator is not spread.

@@ -4,13 +4,18 @@
 
 use std::sync::Arc;
 
+use fabric::counters::Counter;
+
+use super::fast::{Injected, Posted, lane_of_receive, lane_of_send, post_locked, send_now};
 use super::persistent::{recv_init, start};
 use super::probe::{imrecv, mprobe};
-use super::{ANY_SOURCE_RANK, ANY_TAG_VALUE, Memory, Mode, PROC_NULL, irecv, isend};
+use super::{ANY_SOURCE_RANK, ANY_TAG_VALUE, Memory, Mode, NoPromise, PROC_NULL, irecv, isend};
 use crate::comm::{Comm, Spread, ThreadLevel};
 use crate::completion::{cancel, free, test, wait, wait_all};
 use crate::create::dup;
 use crate::errors::{Error, ErrorClass, Result};
+use crate::identity::VciIndex;
+use crate::progress::Vci;
 use crate::request::{RequestId, Status};
 use crate::settings::{Checks, Settings};
 use crate::testing::{Member, on_members_at_level};
@@ -235,6 +240,59 @@ fn hashed_threads_may_have_any_number() {
             assert_eq!(exchange_tagged(&comm, tag, 8).unwrap().bytes, 8);
             assert!(exchange_tagged(&comm, tag, 16).is_err());
         }
+        comm.free();
+    });
+}
+
+/// The VCIs of the process, and how often the lock of each was taken.
+fn locks_taken(comm: &Comm) -> Vec<(VciIndex, u64)> {
+    let taken = |vci: &Vci| (vci.index(), vci.enter().counted(Counter::LocksTaken));
+    comm.process.vcis().iter().map(taken).collect()
+}
+
+#[test]
+fn fast_stages_take_the_lane_of_a_tag_and_nothing_of_other_vcis() {
+    let settings = Settings {
+        vcis: 4,
+        ..Settings::default()
+    };
+    on_members_at_level(&settings, ThreadLevel::Multiple, 1, |member| {
+        let comm = promising(member, &SPREAD);
+        if comm.has_endpoints() {
+            // Each endpoint has a VCI, and its communicators are not spread.
+            return comm.free();
+        }
+        let myself = comm.rank();
+        // From thread 2 to thread 2, of which neither has the communicator's VCI.
+        let tag = 0b10_10;
+        assert_eq!(exchange_tagged(&comm, tag, 8).unwrap().bytes, 8);
+        let lane = lane_of_send::<NoPromise>(&comm, tag).expect("it was used");
+        assert_ne!(lane.vci().index(), comm.vci().index());
+        let (out, mut into) = ([5u8; 8], [0u8; 8]);
+        let before = locks_taken(&comm);
+        let there = lane_of_receive::<NoPromise>(&comm, tag).expect("it was used");
+        // SAFETY: the data outlive the request.
+        let posted = unsafe { post_locked::<NoPromise>(there, into.as_mut_ptr(), 8, myself, tag) };
+        let Posted::Posted(mut id) = posted else {
+            panic!("{posted:?}");
+        };
+        // SAFETY: the data outlive the call.
+        let sent = unsafe { send_now::<NoPromise>(&comm, out.as_ptr(), 8, myself, tag) };
+        assert_eq!(sent, Injected::Sent);
+        assert_eq!(wait(comm.vci(), &mut id, "test").unwrap().bytes, 8);
+        assert_eq!(into, out);
+        let after = locks_taken(&comm);
+        let own = lane.vci().index();
+        for ((vci, before), (_, after)) in before.into_iter().zip(after) {
+            // Asking takes each lock once, sending and receiving that of one VCI.
+            assert_eq!(after - before > 1, vci == own, "VCI {vci:?}");
+        }
+        // What the fast stages do not know goes the slow way: a lane that was not used, and a tag that is none.
+        let reached = |tag: i32| lane_of_send::<NoPromise>(&comm, tag).is_some();
+        assert!(!reached(0b01_00));
+        // SAFETY: as above.
+        let refused = unsafe { send_now::<NoPromise>(&comm, out.as_ptr(), 8, myself, -1) };
+        assert_eq!(refused, Injected::Refused);
         comm.free();
     });
 }

@@ -29,11 +29,12 @@ use crate::vci::matching::Key;
 // TIER: short
 #[inline(always)]
 pub unsafe fn irecv(comm: &Comm, memory: Memory<'_>, source: i32, tag: i32) -> Result<RequestId> {
-    comm.vci().pay_wake();
+    // Before anything of the communicator's own VCI is touched, which may be that of another thread.
     if comm.is_spread() {
         // SAFETY: the caller's promise.
         return unsafe { irecv_on_lane(comm, memory, source, tag) };
     }
+    comm.vci().pay_wake();
     if source as u32 >= comm.peers || tag < 0 {
         return irecv_unusual(comm, memory, source, tag);
     }
@@ -66,7 +67,7 @@ unsafe fn irecv_on_lane(
                 wake_contenders(lane);
                 return Ok(id);
             }
-            Posted::Refused | Posted::Unreached => {}
+            Posted::Refused | Posted::Contended | Posted::Unreached => {}
         }
     }
     // SAFETY: the caller's promise.

@@ -9,8 +9,6 @@ use layout::SharedLayout;
 
 use super::arguments::{PROC_NULL, check_rank, check_tag, describe, stage};
 use super::buffered;
-use super::fast::{Injected, send_now, wake};
-use super::promised::NoPromise;
 use crate::comm::{COLLECTIVE, Comm};
 use crate::datatype::Memory;
 use crate::device::Staged;
@@ -49,11 +47,12 @@ pub unsafe fn isend(
     tag: i32,
     mode: Mode,
 ) -> Result<RequestId> {
-    comm.vci().pay_wake();
+    // Before anything of the communicator's own VCI is touched, which may be that of another thread.
     if comm.is_spread() && mode != Mode::Buffered {
         // SAFETY: the caller's promise.
         return unsafe { isend_on_lane(comm, memory, dest, tag, mode) };
     }
+    comm.vci().pay_wake();
     let may_be_eager = mode == Mode::Standard || mode == Mode::Ready;
     if dest as u32 >= comm.eager_peers || tag < 0 || !may_be_eager {
         // SAFETY: the caller's promise.
@@ -89,17 +88,6 @@ unsafe fn isend_on_lane(
         // SAFETY: the caller's promise.
         return unsafe { isend_checked(comm, memory, dest, tag, mode) };
     };
-    if mode == Mode::Standard && memory.layout.is_none() && memory.types.is_none() {
-        // SAFETY: the caller's promise.
-        match unsafe { send_now::<NoPromise>(lane, memory.base, memory.bytes, dest, tag) } {
-            Injected::Sent => return Ok(RequestId::SENT),
-            Injected::SentWake => {
-                wake::<NoPromise>(lane, dest);
-                return Ok(RequestId::SENT);
-            }
-            Injected::Refused | Injected::Unreached => {}
-        }
-    }
     // SAFETY: the caller's promise.
     unsafe { isend(lane, memory, dest, tag, mode) }
 }

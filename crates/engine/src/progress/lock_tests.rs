@@ -348,3 +348,53 @@ fn requests_of_the_process_take_its_lock_where_that_is_measured() {
         receive(&mut word);
     });
 }
+/// A thread that finds the lock taken waits before it tries again: by then the owner has left. A try that follows at once would fail, too.
+#[test]
+fn a_send_that_finds_the_lock_taken_lets_the_owner_go_on() {
+    let settings = Settings {
+        vcis: 2,
+        ..Settings::default()
+    };
+    on_ranks_at_level(&settings, ThreadLevel::Multiple, 1, |process| {
+        let comm = crate::create::dup(process.world(), "test").unwrap();
+        let vci = comm.vci();
+        let failed = || vci.locks_failed.load(Ordering::Relaxed);
+        let send = || {
+            let mut data = [0];
+            // SAFETY: the data outlive the calls; a message that fits a cell leaves with the second one.
+            unsafe {
+                let sent = p2p::send_now::<p2p::NoPromise>(&comm, data.as_ptr(), 1, 0, TAG);
+                if sent == Injected::Refused {
+                    let sent = p2p::isend(&comm, memory(&mut data), 0, TAG, Mode::Standard);
+                    wait_for(&comm, sent.unwrap());
+                }
+            }
+        };
+        // The first message connects the rank with itself.
+        send();
+        // The system may stop the owner for longer than the other thread waits.
+        let tries = (0..100).map(|_| {
+            let (before, guard) = (failed(), vci.enter());
+            std::thread::scope(|scope| {
+                let other = scope.spawn(send);
+                while !vci.is_contended() {
+                    spin_loop();
+                }
+                drop(guard);
+                other.join().unwrap();
+            });
+            let mut data = [1];
+            wait_for(&comm, {
+                // SAFETY: the data outlive the request.
+                unsafe { p2p::irecv(&comm, memory(&mut data), 0, TAG) }.unwrap()
+            });
+            failed() - before
+        });
+        assert!(tries.into_iter().any(|failed| failed == 1));
+        let mut data = [1];
+        // SAFETY: the data outlive the request.
+        let last = unsafe { p2p::irecv(&comm, memory(&mut data), 0, TAG) };
+        wait_for(&comm, last.unwrap());
+    });
+}
+

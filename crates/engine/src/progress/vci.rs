@@ -300,7 +300,14 @@ impl Vci {
     #[inline(never)]
     fn lock_taken(&self) {
         self.locks_failed.fetch_add(1, Ordering::Relaxed);
-        self.lock.lock();
+        self.lock.lock_contended();
+    }
+
+    /// Lets the thread that has the lock go on, after a fast stage that found it taken: its next calls find what they use in the cache.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn let_owner_work(&self) {
+        self.lock.let_owner_work();
     }
 }
 

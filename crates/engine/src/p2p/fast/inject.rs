@@ -6,6 +6,8 @@ use std::ptr::NonNull;
 
 use fabric::ring::INJECT_BYTES;
 
+use super::lane::inject_on_lane;
+use super::let_owner_work;
 use crate::comm::{Comm, Predefined};
 use crate::identity::Rank;
 use crate::p2p::arguments::CHECKED;
@@ -20,7 +22,10 @@ use crate::vci::matching::in_order_key;
 pub enum Injected {
     /// Nothing was done; [`send_eager`] or [`crate::p2p::isend`] has to decide.
     Refused,
-    /// Nothing was done, because [`inject`] does not reach the rank; [`inject_locked`] has to decide.
+    /// Nothing was done, because another thread is inside the VCI; call [`super::let_owner_work`], then as after `Refused`.
+    Contended,
+    /// Nothing was done, because the stage does not reach the rank; the next one has to decide: [`inject_locked`] after [`inject`], and
+    /// after that one the lane of [`super::lane_of_send`].
     Unreached,
     /// The message is sent.
     Sent,
@@ -122,7 +127,7 @@ fn word_of<P: Promises>(comm: &Comm, tag: i32) -> u64 {
     }
 }
 
-/// [`inject`], and [`inject_locked`] where that is needed.
+/// [`inject`], and where that is needed [`inject_locked`], and the same on the lane of the tag.
 ///
 /// # Safety
 /// `base` is readable for `bytes` bytes.
@@ -138,7 +143,14 @@ pub unsafe fn send_now<P: Promises>(
     // SAFETY: the caller's promise.
     unsafe {
         match inject::<P>(comm, base, bytes, dest, tag) {
-            Injected::Unreached => inject_locked::<P>(comm, base, bytes, dest, tag),
+            Injected::Unreached => match inject_locked::<P>(comm, base, bytes, dest, tag) {
+                Injected::Unreached => inject_on_lane::<P>(comm, base, bytes, dest, tag),
+                Injected::Contended => {
+                    let_owner_work(comm);
+                    Injected::Refused
+                }
+                done => done,
+            },
             done => done,
         }
     }
@@ -233,7 +245,7 @@ pub unsafe fn inject_locked<P: Promises>(
         }
     }
     cold_path();
-    Injected::Refused
+    Injected::Unreached
 }
 
 /// Injects a message under the guard of the communicator's VCI, unless another thread has that.
@@ -251,7 +263,7 @@ unsafe fn inject_inside<P: Promises, L: LockPolicy>(
 ) -> Injected {
     // account: thread-safety
     let Some(guard) = guard else {
-        return Injected::Refused;
+        return Injected::Contended;
     };
     // account: rank-translation
     // SAFETY: a link of this VCI (caller), which nobody else refers to before the guard is left.

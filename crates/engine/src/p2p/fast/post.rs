@@ -20,7 +20,10 @@ use crate::vci::matching::{Key, in_order_key};
 pub enum Posted {
     /// Nothing was done; [`crate::p2p::irecv`] has to decide.
     Refused,
-    /// Nothing was done, because [`post`] does not reach the rank; [`post_locked`] has to decide.
+    /// Nothing was done, because another thread is inside the VCI; call [`super::let_owner_work`], then as after `Refused`.
+    Contended,
+    /// Nothing was done, because the stage does not reach the rank; the next one has to decide: [`post_locked`] after [`post`], and
+    /// after that one the lane of [`super::lane_of_receive`].
     Unreached,
     /// It is posted.
     Posted(RequestId),
@@ -115,7 +118,13 @@ pub unsafe fn post_now<P: Promises>(
     // SAFETY: passed on.
     unsafe {
         match post::<P>(comm, base, bytes, source, tag) {
-            Posted::Unreached => post_locked::<P>(comm, base, bytes, source, tag),
+            Posted::Unreached => match post_locked::<P>(comm, base, bytes, source, tag) {
+                Posted::Contended => {
+                    let_owner_work(comm);
+                    Posted::Refused
+                }
+                done => done,
+            },
             done => done,
         }
     }
@@ -166,7 +175,7 @@ pub unsafe fn post_locked<P: Promises>(
         }
     }
     cold_path();
-    Posted::Refused
+    Posted::Unreached
 }
 
 /// Posts a receive under the guard of the communicator's VCI, unless another thread has that.
@@ -183,7 +192,7 @@ unsafe fn post_inside<P: Promises, L: LockPolicy>(
 ) -> Posted {
     // account: thread-safety
     let Some(mut guard) = guard else {
-        return Posted::Refused;
+        return Posted::Contended;
     };
     // SAFETY: passed on.
     match unsafe { post_in::<P>(&mut guard, comm, base, bytes, key_of) } {
@@ -198,6 +207,13 @@ unsafe fn post_inside<P: Promises, L: LockPolicy>(
         }
         Some(id) => Posted::Posted(id),
     }
+}
+
+/// Lets the thread that is inside the communicator's VCI go on, after a stage that returned `Contended`.
+#[cold]
+#[inline(never)]
+pub extern "C" fn let_owner_work(comm: &Comm) {
+    comm.vci().let_owner_work();
 }
 
 /// Wakes the threads that wait for a VCI, after [`Posted::PostedWake`].
