@@ -227,6 +227,9 @@ static void read_options(char **words)
             refuse("no value for ", name);
         if (!strcmp(name, "--mode")) {
             int at = 0;
+            if (!strcmp(text, "tag"))
+                refuse("mode tag: a get has no tag that could name the threads of both sides; expected processes, serial, window or endpoint",
+                       "");
             while (at <= ENDPOINT && strcmp(text, modes[at]))
                 at++;
             if (at > ENDPOINT)
@@ -328,7 +331,8 @@ int main(int argc, char **argv)
                tiles, tiles, edge, edge);
         printf("exact  %d tiles of A and of B, %d of C\n", kept[A], kept[C]);
         printf("exact  %lld units, %lld done\n", (long long)unit_count, (long long)sums[UNITS]);
-        printf("exact  %lld gets, %lld fetches, %lld accumulates\n", (long long)sums[GETS], (long long)sums[FETCHES], (long long)sums[ADDS]);
+        printf("exact  %lld gets, %lld fetches, %lld accumulates%s\n", (long long)sums[GETS], (long long)sums[FETCHES],
+               (long long)sums[ADDS], is_unordered ? " in any order" : "");
         printf("exact  %lld tiles of C differ from the serial product\n", (long long)sums[WRONG]);
         printf("real   get %.6f s, its flush %.6f s, accumulate %.6f s, its flush %.6f s\n", slowest[GET], slowest[GET_FLUSH],
                slowest[ADD], slowest[ADD_FLUSH]);

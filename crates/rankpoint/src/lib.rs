@@ -141,7 +141,7 @@ pub use section::{Section, SectionMut};
 pub use shared::{SharedAtomic, SharedAtomics, SharedSlices};
 pub use threads::{AnyThread, OneThread, OwnThread, Threads};
 pub use universe::Universe;
-pub use window::{Epoch, Local, Lock, LockAllGuard, LockGuard, Window};
+pub use window::{AccumulateOrder, Epoch, Local, Lock, LockAllGuard, LockGuard, Window};
 pub use window_promise::PromisingWindow;
 
 /// The examples of the page on the Rust API are tests.

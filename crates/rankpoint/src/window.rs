@@ -25,6 +25,9 @@ use crate::op::{Op, Reducible};
 use crate::threads::{OneThread, Threads};
 use crate::{Communicator, Plain};
 
+/// The info key of the order of accumulates.
+const ORDERING: &str = "accumulate_ordering";
+
 /// A part of the memory of each rank, as a number of elements `E`, that all ranks of a communicator read and write with
 /// [`put`](Epoch::put), [`get`](Epoch::get) and [`accumulate`](Epoch::accumulate).
 ///
@@ -70,6 +73,16 @@ pub enum Lock {
     Exclusive,
 }
 
+/// In which order the accumulates of one rank to one element are done (the info key `accumulate_ordering`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AccumulateOrder {
+    /// That of the calls.
+    #[default]
+    OfCalls,
+    /// Any: the program promises that its result is the same.
+    Any,
+}
+
 impl<'u, T: Threads> Communicator<'u, T> {
     /// A window with `length` elements of this rank, all bytes of which are zero (MPI_Win_allocate). Called by all ranks, whose lengths
     /// may differ.
@@ -77,13 +90,28 @@ impl<'u, T: Threads> Communicator<'u, T> {
     /// # Errors
     /// When memory or a context is missing at some rank.
     pub fn window<E: Plain>(&self, length: usize) -> Result<Window<'u, E, T>> {
+        self.window_ordered(length, AccumulateOrder::OfCalls)
+    }
+
+    /// As [`Self::window`], with an order of accumulates, which all ranks give alike.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn window_ordered<E: Plain>(
+        &self,
+        length: usize,
+        order: AccumulateOrder,
+    ) -> Result<Window<'u, E, T>> {
         const CALL: &str = "Communicator::window";
+        let hints = WindowHints::of(|key| {
+            (key == ORDERING && order == AccumulateOrder::Any).then(|| "none".to_owned())
+        });
         self.run(CALL, |this| {
             let bytes = length.checked_mul(size_of::<E>());
             // A length that does not fit is refused by the engine at all ranks.
             let bytes = bytes.map_or(u64::MAX, |bytes| bytes as u64);
             let unit = size_of::<E>().max(1) as i64;
-            let window = rma::allocate(this.shared(), bytes, unit, WindowHints::default(), CALL)?;
+            let window = rma::allocate(this.shared(), bytes, unit, hints, CALL)?;
             Ok(Window {
                 window,
                 length,
@@ -96,6 +124,14 @@ impl<'u, T: Threads> Communicator<'u, T> {
 impl<E: Plain, T: Threads> Window<'_, E, T> {
     fn run<R>(&self, call: &'static str, outcome: Result<R>) -> Result<R> {
         outcome.map_err(|error| report(self.window.comm(), call, error))
+    }
+
+    /// In which order accumulates are done.
+    pub fn accumulate_order(&self) -> AccumulateOrder {
+        match self.window.hints.get(ORDERING).as_deref() {
+            Some("none") => AccumulateOrder::Any,
+            _ => AccumulateOrder::OfCalls,
+        }
     }
 
     /// Number of elements of this rank.

@@ -6,7 +6,7 @@
 use apps::Failure;
 use apps::bspmm::{Options, Outcome, run_alone, run_threads};
 use clap::Parser;
-use rankpoint::{AnyThread, Communicator, ErrorMode, Result, Universe};
+use rankpoint::{AccumulateOrder, AnyThread, Communicator, ErrorMode, Result, Universe};
 
 #[derive(Parser)]
 struct Line {
@@ -55,6 +55,31 @@ fn all_modes_have_the_serial_product_and_exact_counts() -> Result<()> {
     Ok(())
 }
 
+#[rankpoint::test(ranks = [1, 2])]
+fn accumulates_may_lose_their_order() -> Result<()> {
+    let universe = Universe::init_threaded()?;
+    let world = universe.world();
+    for mode in ["serial", "window", "endpoint"] {
+        for (word, order) in [
+            ("ordered", AccumulateOrder::OfCalls),
+            ("unordered", AccumulateOrder::Any),
+        ] {
+            let line = format!("--mode {mode} --threads 2 --band 8 --edge 3 --accumulate {word}");
+            assert_eq!(multiply(&world, &line).order, order);
+        }
+    }
+    for (line, reason) in [
+        ("--accumulate window", "not atomic"),
+        ("--mode tag", "a get has no tag"),
+    ] {
+        match run_threads(&world, &options(line)) {
+            Err(Failure::Refused(why)) => assert!(why.contains(reason), "{why}"),
+            other => panic!("{line}: {:?}", other.map(|it| it.text())),
+        }
+    }
+    Ok(())
+}
+
 #[rankpoint::test(ranks = [1, 2, 4])]
 fn one_thread_needs_no_threads() -> Result<()> {
     let universe = Universe::init()?;
@@ -88,7 +113,7 @@ fn what_cannot_run_is_refused_by_name() -> Result<()> {
         other => format!("{:?}", other.map(|outcome| outcome.about)),
     };
     let refused = |line: &str| why(run_threads(&world, &options(line)));
-    assert!(refused("--mode tag").contains("windows, no messages"));
+    assert!(refused("--mode comm").contains("windows, no messages"));
     assert!(refused("--mode processes --threads 2").contains("one thread in each process"));
     for line in ["--mode endpoint", "--threads 2"] {
         assert!(why(run_alone(&world, &options(line))).contains("a universe for any thread"));

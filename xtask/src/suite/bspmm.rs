@@ -86,11 +86,22 @@ pub(super) fn in_c_and_rust(scope: Scope) -> Result<Found, String> {
             }
         }
     }
+    for (language, program) in programs {
+        let arguments = ["--threads", "2", "--accumulate", "unordered"];
+        let output = run(program, "", "2", &arguments)?;
+        match verified(&output, &["124 gets, ", " accumulates in any order"]) {
+            Ok(()) => passed += 1,
+            Err(text) => wrong.push(format!("{language}, {arguments:?}: {text}")),
+        }
+    }
     for (program, arguments, said) in [
         (&in_c, ["--fault", "doubled-unit"], "wrong"),
         (&in_rust, ["--fault", "doubled-unit"], "wrong"),
         (&in_c, ["--accumulate", "window"], "C has one window"),
-        (&in_rust, ["--mode", "tag"], "windows, no messages"),
+        (&in_rust, ["--accumulate", "window"], "C has one window"),
+        (&in_c, ["--mode", "tag"], "a get has no tag"),
+        (&in_rust, ["--mode", "tag"], "a get has no tag"),
+        (&in_rust, ["--mode", "comm"], "windows, no messages"),
     ] {
         let output = run(program, "", "2", &arguments)?;
         let text = all_text(&output);

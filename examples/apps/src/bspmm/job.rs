@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One process: its windows, and its threads.
 
-use rankpoint::{AnyThread, Communicator, Endpoint, Threads};
+use rankpoint::{AccumulateOrder, AnyThread, Communicator, Endpoint, Threads};
 
 use super::options::Options;
 use super::outcome::Outcome;
@@ -17,6 +17,8 @@ pub(super) struct Found {
     pub(super) tallies: Vec<Tally>,
     pub(super) wrong_tiles: u64,
     pub(super) next: u64,
+    /// The order of accumulates to C.
+    pub(super) order: AccumulateOrder,
 }
 
 /// Multiplies with one thread in each process. Called by all ranks of `world`.
@@ -35,13 +37,14 @@ pub fn run_alone<T: Threads>(
     let task = task(&problem, options, 1);
     let process = world.rank();
     let factors = Factors::new(world, &problem, Some(process))?;
-    let sums = Sums::new(world, &problem, Some(process))?;
+    let sums = Sums::new(world, &problem, Some(process), options.order())?;
     let tally = task.work(&factors.lock_all()?, &sums.lock_all()?)?;
     world.barrier()?;
     let found = Found {
         tallies: vec![tally],
         wrong_tiles: sums.wrong_tiles(&problem, process),
         next: sums.next(),
+        order: sums.order(),
     };
     factors.free()?;
     sums.free()?;
@@ -75,6 +78,7 @@ const fn task<'p>(problem: &'p Problem, options: &Options, ranks_of_process: usi
         problem,
         fault: options.fault,
         ranks_of_process,
+        order: options.order(),
     }
 }
 
@@ -91,7 +95,7 @@ fn on_windows(
     };
     let factors = (0..own).map(|_| Factors::new(world, problem, Some(process)));
     let factors = factors.collect::<rankpoint::Result<Vec<_>>>()?;
-    let sums = Sums::new(world, problem, Some(process))?;
+    let sums = Sums::new(world, problem, Some(process), options.order())?;
     let tallies = {
         let of_factors = factors.iter().map(Factors::lock_all);
         let of_factors = of_factors.collect::<rankpoint::Result<Vec<_>>>()?;
@@ -107,6 +111,7 @@ fn on_windows(
         tallies,
         wrong_tiles: sums.wrong_tiles(problem, process),
         next: sums.next(),
+        order: sums.order(),
     };
     factors.into_iter().try_for_each(Factors::free)?;
     sums.free()?;
@@ -132,6 +137,7 @@ fn on_endpoints(
         found.tallies.extend(one.tallies);
         found.wrong_tiles += one.wrong_tiles;
         found.next += one.next;
+        found.order = one.order;
     }
     Ok(found)
 }
@@ -143,13 +149,14 @@ fn on_endpoint(
     process: Option<usize>,
 ) -> rankpoint::Result<Found> {
     let factors = Factors::new(endpoint, task.problem, process)?;
-    let sums = Sums::new(endpoint, task.problem, process)?;
+    let sums = Sums::new(endpoint, task.problem, process, task.order)?;
     let tally = task.work(&factors.lock_all()?, &sums.lock_all()?)?;
     endpoint.barrier()?;
     let found = Found {
         tallies: vec![tally],
         wrong_tiles: process.map_or(0, |it| sums.wrong_tiles(task.problem, it)),
         next: sums.next(),
+        order: sums.order(),
     };
     factors.free()?;
     sums.free()?;

@@ -2,6 +2,7 @@
 //! The command line.
 
 use clap::{Args, ValueEnum};
+use rankpoint::AccumulateOrder;
 
 use crate::halo::Mode;
 
@@ -10,6 +11,18 @@ use crate::halo::Mode;
 pub enum Fault {
     /// A unit is computed twice
     DoubledUnit,
+}
+
+/// In which order accumulates of a worker to one place are done.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub enum Accumulate {
+    /// That of the calls
+    Ordered,
+    /// Any: the hint accumulate_ordering=none
+    Unordered,
+    /// Refused: a window of C for each thread
+    #[value(hide = true)]
+    Window,
 }
 
 /// Options of the product.
@@ -30,6 +43,9 @@ pub struct Options {
     /// Numbers along a tile
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=512))]
     pub edge: u64,
+    /// Order of accumulates: ordered or unordered
+    #[arg(long, value_enum, default_value = "ordered")]
+    pub accumulate: Accumulate,
     /// Seed an error
     #[arg(long, value_enum)]
     pub fault: Option<Fault>,
@@ -39,19 +55,36 @@ pub struct Options {
 }
 
 impl Options {
+    /// The order of accumulates.
+    pub(super) const fn order(&self) -> AccumulateOrder {
+        match self.accumulate {
+            Accumulate::Unordered => AccumulateOrder::Any,
+            Accumulate::Ordered | Accumulate::Window => AccumulateOrder::OfCalls,
+        }
+    }
+
     /// Whether the mode is one of this program, with so many threads.
     ///
     /// # Errors
     /// Why it is not.
     pub fn check(&self) -> Result<(), String> {
         let name = self.mode.name();
+        if self.accumulate == Accumulate::Window {
+            let why =
+                "MPI accumulates of several windows to one place are not atomic: C has one window";
+            return Err(why.to_owned());
+        }
         match self.mode {
             Mode::Processes if self.threads > 1 => Err(format!(
                 "mode processes has one thread in each process, not {}",
                 self.threads
             )),
             Mode::Processes | Mode::Serial | Mode::Window | Mode::Endpoint => Ok(()),
-            Mode::Naive | Mode::Comm | Mode::Tag | Mode::Partitioned => Err(format!(
+            Mode::Tag => Err(
+                "mode tag: a get has no tag that could name the threads of both sides; expected processes, serial, window or endpoint"
+                    .to_owned(),
+            ),
+            Mode::Naive | Mode::Comm | Mode::Partitioned => Err(format!(
                 "mode {name}: this product has windows, no messages; expected processes, serial, window or endpoint"
             )),
         }

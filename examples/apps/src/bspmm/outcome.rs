@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use rankpoint::{Communicator, Op, Threads};
+use rankpoint::{AccumulateOrder, Communicator, Op, Threads};
 use serde_json::json;
 
 use super::job::Found;
@@ -29,6 +29,8 @@ pub struct Outcome {
     pub next: u64,
     /// Threads of all processes.
     pub workers: u64,
+    /// The order of accumulates to C, as its window has it.
+    pub order: AccumulateOrder,
 }
 
 impl Outcome {
@@ -71,6 +73,7 @@ impl Outcome {
             wrong_tiles,
             next,
             workers: options.threads * processes as u64,
+            order: found.order,
         })
     }
 
@@ -101,7 +104,7 @@ impl Outcome {
             "{}\n\
              exact  {factors} tiles of A and of B, {product} of C\n\
              exact  {} units, {} done\n\
-             exact  {} gets, {} fetches, {} accumulates\n\
+             exact  {} gets, {} fetches, {} accumulates{}\n\
              exact  {} tiles of C differ from the serial product\n\
              real   get {get:.6} s, its flush {get_flush:.6} s, accumulate {add:.6} s, its flush {add_flush:.6} s\n\
              {}\n",
@@ -111,6 +114,10 @@ impl Outcome {
             total.gets,
             total.fetches,
             total.accumulates,
+            match self.order {
+                AccumulateOrder::OfCalls => "",
+                AccumulateOrder::Any => " in any order",
+            },
             self.wrong_tiles,
             self.verdict()
         )
@@ -125,7 +132,8 @@ impl Outcome {
             "about": self.about,
             "exact": {
                 "tiles": self.kept, "units": self.units, "units_done": total.units, "gets": total.gets,
-                "fetches": total.fetches, "accumulates": total.accumulates, "counter": self.next,
+                "fetches": total.fetches, "accumulates": total.accumulates,
+                "accumulates_in_order": self.order == AccumulateOrder::OfCalls, "counter": self.next,
                 "wrong_tiles": self.wrong_tiles, "is_right": self.is_right(),
             },
             "real_s": {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The windows with the tiles of a process and the counter.
 
-use rankpoint::{Communicator, LockAllGuard, Result, Threads, Window};
+use rankpoint::{AccumulateOrder, Communicator, LockAllGuard, Result, Threads, Window};
 
 use super::problem::{Matrix, Problem};
 
@@ -69,9 +69,11 @@ impl<'u, T: Threads> Sums<'u, T> {
         comm: &Communicator<'u, T>,
         problem: &Problem,
         process: Option<usize>,
+        order: AccumulateOrder,
     ) -> Result<Self> {
-        let c = comm.window(process.map_or(0, |_| problem.length(Matrix::C)))?;
-        let counter = comm.window(usize::from(comm.rank() == 0))?;
+        let length = process.map_or(0, |_| problem.length(Matrix::C));
+        let c = comm.window_ordered(length, order)?;
+        let counter = comm.window_ordered(usize::from(comm.rank() == 0), order)?;
         Ok(Self { c, counter })
     }
 
@@ -92,6 +94,11 @@ impl<'u, T: Threads> Sums<'u, T> {
             found[index..index + problem.size()] != problem.expected(i, j)
         };
         problem.owned(Matrix::C, process).filter(is_wrong).count() as u64
+    }
+
+    /// The order of its accumulates.
+    pub(super) fn order(&self) -> AccumulateOrder {
+        self.c.accumulate_order()
     }
 
     /// The counter, on the rank that has it.

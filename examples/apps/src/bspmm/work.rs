@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use rankpoint::{Op, Result, Threads};
+use rankpoint::{AccumulateOrder, Op, Result, Threads};
 
 use super::options::Fault;
 use super::problem::{Matrix, Problem, Spot, Unit};
@@ -30,6 +30,8 @@ pub(super) struct Task<'p> {
     pub(super) fault: Option<Fault>,
     /// Ranks of the windows in each process; the first of them has the tiles.
     pub(super) ranks_of_process: usize,
+    /// The order of accumulates.
+    pub(super) order: AccumulateOrder,
 }
 
 const GET: usize = 0;
