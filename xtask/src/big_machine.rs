@@ -4,7 +4,7 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use crate::peers::PEERS;
@@ -13,6 +13,16 @@ use crate::{bench, install, shell};
 
 /// Time of everything.
 const LIMIT: Duration = Duration::from_secs(600);
+/// Time of fetching peers, and of the checks of GPUs.
+const FETCH_LIMIT: Duration = Duration::from_secs(120);
+const GPU_LIMIT: Duration = Duration::from_secs(90);
+/// Seconds after which a part that does not end is killed, and its status then and before.
+const KILL_AFTER_S: &str = "5";
+const TIMED_OUT: [i32; 2] = [124, 137];
+/// How a part that another process runs tells what it left out.
+const SKIPPED: &str = "skipped ";
+/// Values of peers.
+const TARGETS: &str = "peers.json";
 /// A part is not begun with less time than this.
 const LEAST: Duration = Duration::from_secs(10);
 /// How often to look whether a part has ended.
@@ -48,6 +58,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         Some(prefix) => PathBuf::from(prefix),
         None => install::into_target()?,
     };
+    match value(arguments, "--part")? {
+        Some("peers") => return fetch_peers(&prefix, &folder),
+        Some("gpu") => return check_gpu(&prefix),
+        Some(part) => return Err(format!("{part}: expected peers or gpu")),
+        None => {}
+    }
     let mut run = Run {
         folder,
         prefix,
@@ -58,7 +74,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         skipped: Vec::new(),
         failed: Vec::new(),
     };
-    run.find_peers()?;
+    run.find_peers();
     run.threads();
     run.models();
     run.ranks();
@@ -73,13 +89,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 
 /// The value of an option.
 fn value<'a>(arguments: &'a [String], name: &str) -> Result<Option<&'a str>, String> {
-    let known = ["--folder", "--prefix"];
+    let known = ["--folder", "--prefix", "--part"];
     if let Some(strange) = arguments
         .iter()
         .step_by(2)
         .find(|it| !known.contains(&&***it))
     {
-        return Err(format!("{strange}: expected {}", known.join(" or ")));
+        return Err(format!("{strange}: expected {}", known[..2].join(" or ")));
     }
     let mut pairs = arguments.chunks(2);
     match pairs.find(|pair| pair[0] == name) {
@@ -90,35 +106,30 @@ fn value<'a>(arguments: &'a [String], name: &str) -> Result<Option<&'a str>, Str
 }
 
 impl Run {
-    /// The peers that are there or can be fetched.
-    fn find_peers(&mut self) -> Result<(), String> {
-        let mut targets = Vec::new();
-        for peer in PEERS {
-            match peer.target(&self.prefix.join("bin/mpicc")) {
-                Ok(target) => targets.push(target),
-                Err(why) => self.skip(peer.name, &why),
-            }
-        }
-        if !targets.is_empty() {
-            let file = self.folder.join("peers.json");
-            bench::write_targets(&file, targets)?;
-            self.peers = Some(file);
-        }
-        Ok(())
+    /// The peers that are there or can be fetched in time.
+    fn find_peers(&mut self) {
+        let file = self.folder.join(TARGETS);
+        // A former run may have left it.
+        let _ = fs::remove_file(&file);
+        self.part_apart("peers", FETCH_LIMIT);
+        self.peers = Some(file).filter(|file| file.exists());
     }
 
     /// Thread scaling of all modes.
     fn threads(&mut self) {
-        let fabrics = [("null", 1, "a core"), ("shm", 2, "two cores")];
-        for (fabric, cores_of_thread, needs) in fabrics {
+        for (fabric, cores_of_thread) in [("null", 1), ("shm", 2)] {
             let name = format!("threads-{fabric}");
-            let (counts, beyond) = fitting(THREADS, self.cores / cores_of_thread);
+            let (counts, beyond) = fitting(THREADS, self.cores);
             if !beyond.is_empty() {
-                let needs = format!("{needs} for each thread");
-                self.skip(&format!("{name} with {beyond} threads"), &needs);
+                let what = format!("{name} with {beyond} threads");
+                self.skip(&what, "a core for each thread of a process");
             }
-            if counts.is_empty() {
-                continue;
+            let (_, sharing) = fitting(THREADS, self.cores / cores_of_thread);
+            if let Some(sharing) = without(&sharing, &beyond) {
+                let what = format!("{name} with {sharing} threads without sharing cores");
+                let why =
+                    format!("{cores_of_thread} cores for each thread; measured oversubscribed");
+                self.skip(&what, &why);
             }
             let mut bench = self.bench(&name, &["threads"]);
             bench.args(["--fabrics", fabric, "--threads", &counts]);
@@ -162,12 +173,49 @@ impl Run {
 
     /// Messages from and to the memory of a real GPU.
     fn gpu(&mut self) {
+        self.part_apart("gpu", GPU_LIMIT);
+    }
+
+    /// Runs a part in a process of its own, which with all that it starts ends when its time is up.
+    fn part_apart(&mut self, name: &str, most: Duration) {
+        let Some(left) = self.time_for(name, most) else {
+            return;
+        };
         let start = Instant::now();
-        match gpu_in_this_machine(&self.prefix) {
-            Ok(Err(why)) => self.skip("gpu", &why),
-            Ok(Ok(runs)) => self.finish("gpu", start, &format!("{runs} runs passed")),
-            Err(why) => self.fail("gpu", &why),
+        match self.run_apart(name, left) {
+            Ok((status, text)) => {
+                for line in text.lines() {
+                    if let Some(what) = line.strip_prefix(SKIPPED) {
+                        self.skipped.push(what.to_owned());
+                    }
+                }
+                let last = text.lines().rfind(|line| !line.starts_with(SKIPPED));
+                match status.code() {
+                    Some(0) => self.finish(name, start, last.unwrap_or("finished")),
+                    Some(code) if TIMED_OUT.contains(&code) => {
+                        self.skip(name, &format!("not done after {} s", left.as_secs()));
+                    }
+                    _ => self.fail(name, &text),
+                }
+            }
+            Err(why) => self.fail(name, &why),
         }
+    }
+
+    fn run_apart(&self, name: &str, limit: Duration) -> Result<(ExitStatus, String), String> {
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let mut command = shell::command("timeout");
+        command.args(["-k", KILL_AFTER_S, &limit.as_secs().to_string()]);
+        command.arg(program).args(["big-machine", "--part", name]);
+        command.arg("--prefix").arg(&self.prefix);
+        command.arg("--folder").arg(&self.folder);
+        let log = self.folder.join(name).with_extension("log");
+        let told = |error: std::io::Error| format!("{}: {error}", log.display());
+        // Into a file: what outlives the process would keep a pipe open.
+        let file = File::create(&log).map_err(told)?;
+        command.stderr(file.try_clone().map_err(told)?).stdout(file);
+        let status = command.status().map_err(told)?;
+        Ok((status, fs::read_to_string(&log).map_err(told)?))
     }
 
     /// `rankpoint bench`, whose tables and values get a name.
@@ -183,18 +231,26 @@ impl Run {
 
     /// Runs a part for a time at most; what it has written until then stays.
     fn part(&mut self, name: &str, most: Duration, command: &mut Command) {
-        let left = LIMIT.saturating_sub(self.start.elapsed()).min(most);
-        if left < LEAST {
-            self.skip(name, "the ten minutes were up");
+        let Some(left) = self.time_for(name, most) else {
             return;
-        }
-        shell::say(&format!("== {name}, {} s at most", left.as_secs()));
+        };
         let start = Instant::now();
         match ended(command, &self.folder.join(name).with_extension("log"), left) {
             Ok(true) => self.finish(name, start, "finished"),
             Ok(false) => self.finish(name, start, "ended when its time was up"),
             Err(why) => self.fail(name, &why),
         }
+    }
+
+    /// The time that a part may take; `None`, which is noted, if there is too little.
+    fn time_for(&mut self, name: &str, most: Duration) -> Option<Duration> {
+        let left = LIMIT.saturating_sub(self.start.elapsed()).min(most);
+        if left < LEAST {
+            self.skip(name, "the ten minutes were up");
+            return None;
+        }
+        shell::say(&format!("== {name}, {} s at most", left.as_secs()));
+        Some(left)
     }
 
     fn finish(&mut self, name: &str, start: Instant, how: &str) {
@@ -230,6 +286,45 @@ impl Run {
         fs::write(&file, &text).map_err(|error| format!("{}: {error}", file.display()))?;
         Ok(format!("{text}\nin {}", self.folder.display()))
     }
+}
+
+/// Fetches the peers, and writes after each one what is known of those that are there.
+fn fetch_peers(prefix: &Path, folder: &Path) -> Result<(), String> {
+    let mut targets = Vec::new();
+    for peer in PEERS {
+        match peer.target(&prefix.join("bin/mpicc")) {
+            Ok(target) => {
+                targets.push(target);
+                bench::write_targets(&folder.join(TARGETS), targets.clone())?;
+            }
+            Err(why) => {
+                let why = why.lines().next().unwrap_or_default();
+                shell::say(&format!("{SKIPPED}{}: {why}", peer.name));
+            }
+        }
+    }
+    shell::say(&format!("{} peers", targets.len()));
+    Ok(())
+}
+
+/// Messages from and to the memory of a real GPU.
+fn check_gpu(prefix: &Path) -> Result<(), String> {
+    match gpu_in_this_machine(prefix)? {
+        Ok(runs) => shell::say(&format!("{runs} runs passed")),
+        Err(why) => {
+            let why = why.lines().next().unwrap_or_default();
+            shell::say(&format!("{SKIPPED}gpu: {why}"));
+        }
+    }
+    Ok(())
+}
+
+/// Of numbers separated by commas those that are not among others; `None` if there are none.
+fn without(numbers: &str, others: &str) -> Option<String> {
+    let others: Vec<&str> = others.split(',').collect();
+    let left = numbers.split(',').filter(|it| !others.contains(it));
+    let left: Vec<&str> = left.collect();
+    (!left.is_empty()).then(|| left.join(","))
 }
 
 /// Those of some numbers that do not exceed a limit, separated by commas, and the others.
@@ -273,6 +368,47 @@ mod tests {
     fn numbers_beyond_the_cores_are_left_out() {
         assert_eq!(fitting(THREADS, 4), ("1,2,4".into(), "8,16".into()));
         assert_eq!(fitting(RANKS, 2), (String::new(), "8,16".into()));
+    }
+
+    #[test]
+    fn numbers_that_share_cores_are_told_apart_from_those_left_out() {
+        assert_eq!(without("4,8,16", "8,16"), Some("4".to_owned()));
+        assert_eq!(without("8,16", "8,16"), None);
+        assert_eq!(without("", ""), None);
+        assert_eq!(without("2,4", ""), Some("2,4".to_owned()));
+    }
+
+    /// A run whose folder is new, and whose other parts would find nothing.
+    fn run_in(name: &str) -> Run {
+        let folder = std::env::temp_dir().join(format!("xtask-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        Run {
+            prefix: folder.join("prefix"),
+            folder,
+            peers: None,
+            start: Instant::now(),
+            cores: 2,
+            done: Vec::new(),
+            skipped: Vec::new(),
+            failed: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn parts_are_noted_as_left_out_when_no_time_is_left() {
+        let mut run = run_in("late");
+        run.start = Instant::now().checked_sub(LIMIT).unwrap();
+        run.find_peers();
+        run.gpu();
+        run.threads();
+        assert!(run.done.is_empty() && run.failed.is_empty());
+        for part in ["peers", "gpu", "threads-null", "threads-shm"] {
+            let why = format!("{part}: the ten minutes were up");
+            assert!(run.skipped.contains(&why), "{:?}", run.skipped);
+        }
+        let sharing = "threads-shm with 2 threads without sharing cores";
+        assert!(run.skipped.iter().any(|it| it.starts_with(sharing)));
+        fs::remove_dir_all(run.folder).unwrap();
     }
 
     #[test]
