@@ -24,7 +24,7 @@ pub(crate) struct Route {
     pub(crate) unlocked_ranks: u32,
     /// Ranks of a linear map that are reached with the lock.
     pub(crate) locked_ranks: u32,
-    /// Ranks that the fast paths of every thread level reach: all, or none where messages are checked or spread.
+    /// Ranks that the fast paths of every thread level reach: all, or none where messages are checked or spread, or requests have a lock.
     pub(crate) fast_ranks: u32,
     /// Ranks of MPI_COMM_WORLD that are reached without a lock and without the map, for calls that name them: none in a communicator that
     /// lacks one of them, unless arguments are trusted.
@@ -48,7 +48,7 @@ impl Route {
                 (0, 0, table.as_ptr())
             }
         };
-        let fast_ranks = if vci.has_checks() { 0 } else { ranks };
+        let fast_ranks = if vci.needs_slow_stages() { 0 } else { ranks };
         let linear_ranks = if table.is_null() { fast_ranks } else { 0 };
         let (unlocked_ranks, locked_ranks) = match vci.is_unlocked() {
             true => (linear_ranks, 0),

@@ -116,7 +116,7 @@ pub fn wait(vci: &Vci, id: &mut RequestId, call: &'static str) -> Result<Status>
 #[inline]
 pub fn wait_received(vci: &Vci, id: &mut RequestId, call: &'static str) -> Option<Status> {
     let vci = vci.of(*id);
-    if vci.overlaps().is_some() {
+    if vci.waits_slowly() {
         return None;
     }
     let index = {

@@ -9,7 +9,7 @@ use sys::sync::{Ordering, spin_loop};
 
 use super::Vci;
 use crate::comm::{Comm, Process, ThreadLevel};
-use crate::completion::{test, wait};
+use crate::completion::{self, test, wait};
 use crate::datatype::{Predefined, predefined};
 use crate::identity::PeerIndex;
 use crate::p2p::{self, Injected, Memory, Mode, Posted};
@@ -170,6 +170,102 @@ fn calls_take_the_locks_that_the_table_states() {
     }
 }
 
+/// How often a call takes the lock of its VCI and that of the requests of the process, and its result.
+fn locks_of_classes<R>(comm: &Comm, call: impl FnOnce() -> R) -> ([u64; 2], R) {
+    let taken_of_requests = || {
+        let requests = comm.process.vcis().requests();
+        requests.expect("they have a lock").locks_taken()
+    };
+    let before = taken_of_requests();
+    let (locks, result) = locks_of(comm, call);
+    ([locks, taken_of_requests() - before], result)
+}
+
+#[test]
+fn requests_take_a_lock_of_their_own_where_classes_of_objects_have_locks() {
+    if !shares_memory() {
+        return;
+    }
+    let settings = Settings {
+        locks: LockModel::Fine,
+        vcis: 2,
+        ..Settings::default()
+    };
+    let step = Barrier::new(2);
+    on_ranks_at_level(&settings, ThreadLevel::Multiple, 2, |process| {
+        let comm = crate::create::dup(process.world(), "test").unwrap();
+        let (peer, mut word) = (1 - comm.rank(), [0]);
+        // SAFETY: the data outlive the requests.
+        let isend = |data: &mut [u8], mode: Mode| unsafe {
+            assert_eq!(send(&comm, data), Injected::Refused);
+            p2p::isend(&comm, memory(data), peer, TAG, mode).unwrap()
+        };
+        // The first messages connect the ranks.
+        let request = post(&comm, &mut word);
+        wait_for(&comm, isend(&mut [0], Mode::Standard));
+        wait_for(&comm, request);
+        step.wait();
+
+        let (locks, request) = locks_of_classes(&comm, || post(&comm, &mut word));
+        assert_eq!(locks, [1, 1], "Irecv");
+        step.wait();
+        let mut data = [0];
+        let (locks, sent) = locks_of_classes(&comm, || isend(&mut data, Mode::Standard));
+        assert_eq!(locks, [1, 0], "Isend, complete at once");
+        let (locks, ()) = locks_of_classes(&comm, || wait_for(&comm, sent));
+        assert_eq!(locks, [0, 0], "Wait, complete at once");
+        step.wait();
+        let (locks, ()) = locks_of_classes(&comm, || wait_for(&comm, request));
+        assert_eq!(locks, [1, 1], "Wait");
+        // An unexpected message would take an entry, too.
+        step.wait();
+
+        let (locks, sent) = locks_of_classes(&comm, || isend(&mut data, Mode::Synchronous));
+        assert_eq!(locks, [1, 1], "Isend");
+        wait_for(&comm, post(&comm, &mut word));
+        wait_for(&comm, sent);
+    });
+}
+
+#[test]
+fn requests_of_all_vcis_count_for_the_limit_where_they_have_a_lock() {
+    let settings = Settings {
+        locks: LockModel::Fine,
+        vcis: 2,
+        requests: 64,
+        ..Settings::default()
+    };
+    on_ranks_at_level(&settings, ThreadLevel::Multiple, 1, |process| {
+        let comms = [(); 2].map(|()| crate::create::dup(process.world(), "test").unwrap());
+        assert_ne!(comms[0].vci().index(), comms[1].vci().index());
+        let mut data = [0];
+        let mut posted = Vec::new();
+        let error = loop {
+            let comm = &comms[posted.len() % 2];
+            // SAFETY: the data outlive the requests, which all end below.
+            match unsafe { p2p::irecv(comm, memory(&mut data), 0, TAG) } {
+                Ok(request) => posted.push(request),
+                Err(error) => break error,
+            }
+        };
+        assert!(posted.len() > 32 && posted.len() < 64, "{}", posted.len());
+        assert!(error.to_string().contains("in all VCIs"), "{error}");
+        for (number, request) in posted.into_iter().enumerate() {
+            let comm = &comms[number % 2];
+            completion::cancel(comm.vci(), request).unwrap();
+            wait_for(comm, request);
+        }
+        // All are given back.
+        let mut word = [0];
+        // SAFETY: the data outlive the request.
+        let request = unsafe { p2p::irecv(&comms[0], memory(&mut word), 0, TAG) }.unwrap();
+        // SAFETY: as above.
+        let sent = unsafe { p2p::isend(&comms[0], memory(&mut [0]), 0, TAG, Mode::Standard) };
+        wait_for(&comms[0], sent.unwrap());
+        wait_for(&comms[0], request);
+    });
+}
+
 /// How often a call takes the lock of any VCI of a process, and its result.
 fn locks_of_all<R>(process: &'static Process, call: impl FnOnce() -> R) -> (u64, R) {
     let all = || process.vcis().iter().map(taken).sum::<u64>();
@@ -219,7 +315,7 @@ fn puts_take_the_locks_that_the_table_states() {
         return;
     }
     for (rma_path, expected) in [(RmaPath::Direct, 0), (RmaPath::Message, 1)] {
-        for (locks, vcis) in MODELS {
+        for (locks, vcis) in MODELS.into_iter().chain([(LockModel::Fine, 2)]) {
             let settings = Settings {
                 locks,
                 vcis,
@@ -267,6 +363,56 @@ fn failed_tries_and_global_rounds_reach_the_board_as_sums() {
             rounds.sum::<u64>()
         });
         assert_eq!(counted(Counter::LocksTaken), taken + vcis().count() as u64);
+    });
+}
+
+/// A thread that finds the lock taken waits before it tries again: by then the owner has left. A try that follows at once would fail, too.
+#[test]
+fn a_send_that_finds_the_lock_taken_lets_the_owner_go_on() {
+    let settings = Settings {
+        vcis: 2,
+        ..Settings::default()
+    };
+    on_ranks_at_level(&settings, ThreadLevel::Multiple, 1, |process| {
+        let comm = crate::create::dup(process.world(), "test").unwrap();
+        let vci = comm.vci();
+        let failed = || vci.locks_failed.load(Ordering::Relaxed);
+        let send = || {
+            let mut data = [0];
+            // SAFETY: the data outlive the calls; a message that fits a cell leaves with the second one.
+            unsafe {
+                let sent = p2p::send_now::<p2p::NoPromise>(&comm, data.as_ptr(), 1, 0, TAG);
+                if sent == Injected::Refused {
+                    let sent = p2p::isend(&comm, memory(&mut data), 0, TAG, Mode::Standard);
+                    wait_for(&comm, sent.unwrap());
+                }
+            }
+        };
+        // The first message connects the rank with itself.
+        send();
+        // The system may stop the owner for longer than the other thread waits.
+        let tries = (0..100).map(|_| {
+            let (before, guard) = (failed(), vci.enter());
+            std::thread::scope(|scope| {
+                let other = scope.spawn(send);
+                while !vci.is_contended() {
+                    spin_loop();
+                }
+                drop(guard);
+                other.join().unwrap();
+            });
+            let mut data = [1];
+            wait_for(&comm, {
+                // SAFETY: the data outlive the request.
+                unsafe { p2p::irecv(&comm, memory(&mut data), 0, TAG) }.unwrap()
+            });
+            failed() - before
+        });
+        assert!(tries.into_iter().any(|failed| failed == 1));
+        let mut data = [1];
+        // SAFETY: the data outlive the request.
+        let last = unsafe { p2p::irecv(&comm, memory(&mut data), 0, TAG) };
+        wait_for(&comm, last.unwrap());
     });
 }
 
@@ -348,53 +494,3 @@ fn requests_of_the_process_take_its_lock_where_that_is_measured() {
         receive(&mut word);
     });
 }
-/// A thread that finds the lock taken waits before it tries again: by then the owner has left. A try that follows at once would fail, too.
-#[test]
-fn a_send_that_finds_the_lock_taken_lets_the_owner_go_on() {
-    let settings = Settings {
-        vcis: 2,
-        ..Settings::default()
-    };
-    on_ranks_at_level(&settings, ThreadLevel::Multiple, 1, |process| {
-        let comm = crate::create::dup(process.world(), "test").unwrap();
-        let vci = comm.vci();
-        let failed = || vci.locks_failed.load(Ordering::Relaxed);
-        let send = || {
-            let mut data = [0];
-            // SAFETY: the data outlive the calls; a message that fits a cell leaves with the second one.
-            unsafe {
-                let sent = p2p::send_now::<p2p::NoPromise>(&comm, data.as_ptr(), 1, 0, TAG);
-                if sent == Injected::Refused {
-                    let sent = p2p::isend(&comm, memory(&mut data), 0, TAG, Mode::Standard);
-                    wait_for(&comm, sent.unwrap());
-                }
-            }
-        };
-        // The first message connects the rank with itself.
-        send();
-        // The system may stop the owner for longer than the other thread waits.
-        let tries = (0..100).map(|_| {
-            let (before, guard) = (failed(), vci.enter());
-            std::thread::scope(|scope| {
-                let other = scope.spawn(send);
-                while !vci.is_contended() {
-                    spin_loop();
-                }
-                drop(guard);
-                other.join().unwrap();
-            });
-            let mut data = [1];
-            wait_for(&comm, {
-                // SAFETY: the data outlive the request.
-                unsafe { p2p::irecv(&comm, memory(&mut data), 0, TAG) }.unwrap()
-            });
-            failed() - before
-        });
-        assert!(tries.into_iter().any(|failed| failed == 1));
-        let mut data = [1];
-        // SAFETY: the data outlive the request.
-        let last = unsafe { p2p::irecv(&comm, memory(&mut data), 0, TAG) };
-        wait_for(&comm, last.unwrap());
-    });
-}
-

@@ -54,6 +54,10 @@ pub struct Vci {
     checks_types: bool,
     checks_hints: bool,
     traces: bool,
+    /// Whether requests have a lock of their own, which the fast stages do not take.
+    has_pool: bool,
+    /// Whether waits leave their fast path.
+    waits_slowly: bool,
     /// The calls of the process that must not overlap, where that is checked.
     overlaps: Option<Arc<Overlaps>>,
     state: UnsafeCell<VciState>,
@@ -91,7 +95,8 @@ impl Vci {
     ) -> Result<Self> {
         let settings = &shared.settings;
         let can = transport.capabilities();
-        let state = VciState::new(node, me, index, settings, transport)?;
+        let pool = shared.requests.clone();
+        let state = VciState::new(node, me, index, settings, pool, transport)?;
         Ok(Self {
             first_link: state.links.first(),
             #[cfg(not(feature = "ablate-alignment"))]
@@ -106,6 +111,8 @@ impl Vci {
             checks_types: settings.check.types,
             checks_hints: settings.check.hints,
             traces: settings.traces(),
+            has_pool: shared.requests.is_some(),
+            waits_slowly: shared.requests.is_some() || shared.overlaps.is_some(),
             overlaps: shared.overlaps.clone(),
             state: UnsafeCell::new(state),
             waiting: WaitPolicy::new(
@@ -193,9 +200,19 @@ impl Vci {
         self.traces
     }
 
-    /// Whether fast paths would pass by a check or a record of messages.
-    pub(crate) const fn has_checks(&self) -> bool {
-        self.checks_types || self.checks_hints || self.traces || self.overlaps.is_some()
+    /// Whether waits need more than their fast path.
+    #[inline(always)]
+    pub(crate) const fn waits_slowly(&self) -> bool {
+        self.waits_slowly
+    }
+
+    /// Whether fast paths would pass by a lock, a check or a record of messages.
+    pub(crate) const fn needs_slow_stages(&self) -> bool {
+        self.has_pool
+            || self.checks_types
+            || self.checks_hints
+            || self.traces
+            || self.overlaps.is_some()
     }
 
     /// The links to all world ranks, by rank; what they hold may be touched with [`Self::enter`] or [`Self::enter_unlocked`] only.

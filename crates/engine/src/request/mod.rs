@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Requests: the slab of their entries, their ids, states and statuses (MPI-5.0, section 3.7).
 //!
-//! [`slab`] holds every pending operation and every unexpected message of a VCI; [`owner`] is the part of a
+//! [`slab`] holds every pending operation and every unexpected message of a VCI, and [`pool`] counts those of the process where they have a
+//! lock of their own; [`owner`] is the part of a
 //! communicator that its requests need; [`plan`] starts persistent collectives; [`partitioned`] counts
 //! the messages of partitioned requests, which [`lanes`] spreads over VCIs. [`crate::completion`] waits for requests.
 
@@ -13,6 +14,7 @@ mod lanes;
 mod owner;
 mod partitioned;
 mod plan;
+mod pool;
 mod slab;
 mod status;
 
@@ -21,6 +23,7 @@ pub(crate) use owner::{Failures, Owner, RankMap};
 pub(crate) use partitioned::{Geometry, Packed, Partitioned, Receiving};
 pub(crate) use plan::{Boxed, Start};
 pub use plan::{FastPlan, Started};
+pub(crate) use pool::RequestPool;
 pub(crate) use slab::{RequestEntry, RequestSlab, Role, flag};
 pub use slab::{RequestId, RequestIndex};
 pub use status::Status;

@@ -12,6 +12,7 @@
 //! request handle in C *is* a `RequestId`.
 // account: request
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use fabric::board::{RequestRecord, VciBoard, kind};
 use layout::SharedLayout;
@@ -23,6 +24,7 @@ use sys::{limits, memory};
 use super::owner::Owner;
 use super::partitioned::Partitioned;
 use super::plan::{Boxed, FastPlan, Start};
+use super::pool::RequestPool;
 use super::status::Status;
 use crate::call::CallName;
 use crate::datatype::{SentSignature, Types};
@@ -346,11 +348,13 @@ pub(crate) struct RequestSlab {
     /// Index of the first entry.
     first: u32,
     /// The first free entry that was used before, or null.
-    free: *mut RequestEntry,
-    capacity: u32,
+    pub(super) free: *mut RequestEntry,
+    pub(super) capacity: u32,
     /// Entries that were ever used, which are the first ones.
-    used: u32,
+    pub(super) used: u32,
     board: NonNull<VciBoard>,
+    /// The requests of the process, where these have a lock of their own.
+    pub(super) pool: Option<Arc<RequestPool>>,
     /// The entries point to boxes on the heap.
     _root: Root,
     /// The memory of all entries; those in use are accessible.
@@ -366,6 +370,7 @@ impl RequestSlab {
         board: NonNull<VciBoard>,
         vci: VciIndex,
         capacity: u32,
+        pool: Option<Arc<RequestPool>>,
     ) -> Result<Self> {
         // Fewer where the system allows no file for as many.
         let most = limits::file_size_limit().map(|limit| limit / size_of::<RequestEntry>() as u64);
@@ -397,6 +402,7 @@ impl RequestSlab {
             capacity,
             used: 0,
             board,
+            pool,
             _root: Root::new(memory.base(), bytes),
             memory,
         };
@@ -405,18 +411,16 @@ impl RequestSlab {
         Ok(slab)
     }
 
-    /// Takes a free entry; its generation is kept, `extra` is empty, `error` and the record's `next` are 0, all other fields
-    /// are the caller's to fill.
-    // TIER: short
+    /// As [`Self::take`], where requests have no lock of their own.
     #[inline(always)]
-    pub(crate) fn take(&mut self, role: Role, record_kind: u8) -> Result<RequestIndex> {
+    pub(super) fn take_own(&mut self, role: Role, record_kind: u8) -> Result<RequestIndex> {
         match self.take_free(role, record_kind) {
             Some(entry) => Ok(entry.index()),
             None => self.take_fresh(role, record_kind),
         }
     }
 
-    /// As [`Self::take`], but only an entry that was used before.
+    /// As [`Self::take_own`], but only an entry that was used before.
     // TIER: short
     #[inline(always)]
     pub(crate) fn take_free(&mut self, role: Role, record_kind: u8) -> Option<&mut RequestEntry> {
@@ -465,10 +469,10 @@ impl RequestSlab {
         Ok(index)
     }
 
-    /// Frees an entry: ids that name it become stale.
+    /// As [`Self::release`], where requests have no lock of their own.
     // TIER: short
     #[inline(always)]
-    pub(crate) fn release(&mut self, index: RequestIndex) {
+    pub(crate) fn release_own(&mut self, index: RequestIndex) {
         #[cfg(feature = "ablate-requests")]
         super::ablation::release();
         let next = self.free;
@@ -481,11 +485,6 @@ impl RequestSlab {
             clean(entry);
         }
         self.free = entry;
-    }
-
-    /// Whether [`Self::take`] would succeed.
-    pub(crate) fn has_room(&self) -> bool {
-        !self.free.is_null() || self.used < self.capacity
     }
 
     /// Entries that were ever used: no more than that many are pending.

@@ -164,14 +164,6 @@ impl Settings {
     }
 
     pub(super) fn read_locks(&mut self, row: &TextRow, text: String) -> Vec<String> {
-        if text.trim() == "fine" {
-            self.locks = LockModel::Vci;
-            return vec![format!(
-                "setting {} is 'fine', which is what vci does: each class of objects has its own locks, and the requests of a VCI are the \
-                 links of its matching queues, so both need one lock (docs/decisions/0020-no-lock-model-fine.md); vci is used",
-                row.name
-            )];
-        }
         let model = LockModel::parse(&text);
         self.locks = model.unwrap_or_default();
         not_understood(row, &text, model.is_some())

@@ -59,13 +59,9 @@ fn old_names_work_with_one_notice_that_names_the_new_one() {
 }
 
 #[test]
-fn locks_for_each_class_of_objects_are_those_of_the_vcis() {
+fn lock_models_are_read_by_their_names() {
     let (settings, warnings) = read(&[("RANKPOINT_LOCKS", "fine")]);
-    assert_eq!((settings.locks, warnings.len()), (LockModel::Vci, 1));
-    assert!(
-        warnings[0].contains("which is what vci does"),
-        "{warnings:?}"
-    );
+    assert_eq!((settings.locks, warnings.len()), (LockModel::Fine, 0));
     let (settings, warnings) = read(&[("RANKPOINT_LOCKS", "global")]);
     assert_eq!((settings.locks, warnings.len()), (LockModel::Global, 0));
     let (settings, warnings) = read(&[("RANKPOINT_LOCKS", "finer")]);

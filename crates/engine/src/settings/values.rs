@@ -62,6 +62,8 @@ pub enum LockModel {
     Vci,
     /// One for the process, which then has one VCI.
     Global,
+    /// One for each VCI, and one for the requests of the process.
+    Fine,
     /// None: threads that use one VCI at once destroy its state.
     None,
 }
@@ -71,6 +73,7 @@ impl LockModel {
         match text.trim() {
             "" | "vci" => Some(Self::Vci),
             "global" => Some(Self::Global),
+            "fine" => Some(Self::Fine),
             "none" => Some(Self::None),
             _ => None,
         }
@@ -81,6 +84,7 @@ impl LockModel {
         match self {
             Self::Vci => "",
             Self::Global => "global",
+            Self::Fine => "fine",
             Self::None => "none",
         }
     }

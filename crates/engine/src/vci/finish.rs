@@ -10,24 +10,31 @@ use crate::errors::ErrorClass;
 use crate::identity::LinkIndex;
 use crate::request::{RequestEntry, RequestId, RequestIndex, Role, Status, flag};
 
-/// The status of a receive that is complete and of which nothing else is to be said, as of nearly all; then it is freed.
+/// The status of a receive that is complete and of which nothing else is to be said, as of nearly all; then it is freed. Only where
+/// requests have no lock of their own.
 #[inline(always)]
 pub(crate) fn take_received(state: &mut VciState, index: RequestIndex) -> Option<Status> {
+    let status = status_of_received(state, index)?;
+    state.retire_own(index);
+    Some(status)
+}
+
+/// The status of a receive that is complete and of which nothing else is to be said.
+#[inline(always)]
+fn status_of_received(state: &VciState, index: RequestIndex) -> Option<Status> {
     let entry = state.slab.entry(index);
     let has_no_flags =
         entry.state() == RequestEntry::state_without_flags(record_kind::COMPLETE, Role::Receive);
     if !has_no_flags || entry.error != 0 || entry.record.peer == LinkIndex::NONE {
         return None;
     }
-    let status = Status {
+    Some(Status {
         // SAFETY: a communicator lives while it counts operations (Process::purge).
         source: unsafe { (*entry.owner).rank_of_peer(entry.record.peer) },
         tag: entry.record.match_word as u32 as i32,
         bytes: entry.record.bytes,
         ..Status::EMPTY
-    };
-    state.retire(index);
-    Some(status)
+    })
 }
 
 /// The status of an operation.
@@ -135,7 +142,8 @@ pub(crate) fn finish_at(
     index: RequestIndex,
     id: &mut RequestId,
 ) -> (Status, String) {
-    if let Some(status) = take_received(state, index) {
+    if let Some(status) = status_of_received(state, index) {
+        state.retire(index);
         *id = RequestId::NULL;
         return (status, String::new());
     }

@@ -5,6 +5,7 @@
 
 use std::io;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use fabric::node::NodeHandle;
 use fabric::peers::Peers;
@@ -22,7 +23,7 @@ use super::unexpected::UnexpectedQueue;
 use crate::datatype::SentSignature;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::identity::{LinkIndex, PeerIndex, VciIndex};
-use crate::request::{RequestId, RequestIndex, RequestSlab, Role, flag};
+use crate::request::{RequestId, RequestIndex, RequestPool, RequestSlab, Role, flag};
 use crate::settings::{Rendezvous, Settings};
 use fabric::board::kind;
 
@@ -106,13 +107,14 @@ impl VciState {
         me: PeerIndex,
         vci: VciIndex,
         settings: &Settings,
+        pool: Option<Arc<RequestPool>>,
         transport: Transport,
     ) -> Result<Self> {
         let can = transport.capabilities();
         let board = handle.vci_board(me, vci);
         let capacity = u32::try_from(settings.requests).unwrap_or(u32::MAX);
         // SAFETY: the board is this VCI's, and `node.handle` keeps it mapped.
-        let slab = unsafe { RequestSlab::new(NonNull::from(board), vci, capacity) }?;
+        let slab = unsafe { RequestSlab::new(NonNull::from(board), vci, capacity, pool) }?;
 
         let job = handle.job();
         let is_oversubscribed = job.local_ranks > job.cores;
@@ -234,12 +236,24 @@ impl VciState {
     /// Releases an operation that is not a partitioned one, and its hold on the communicator.
     #[inline(always)]
     pub(crate) fn retire(&mut self, index: RequestIndex) {
+        self.let_owner_go(index);
+        self.slab.release(index);
+    }
+
+    /// As [`Self::retire`], where requests have no lock of their own.
+    #[inline(always)]
+    pub(crate) fn retire_own(&mut self, index: RequestIndex) {
+        self.let_owner_go(index);
+        self.slab.release_own(index);
+    }
+
+    #[inline(always)]
+    fn let_owner_go(&self, index: RequestIndex) {
         let owner = self.slab.entry(index).owner;
         if !owner.is_null() {
             // SAFETY: a communicator lives while it counts operations (Process::purge); `self` is reached by a guard of its VCI.
             unsafe { (*owner).release() };
         }
-        self.slab.release(index);
     }
 
     /// Whether the request has completed (a stale id counts as complete: asking for its status gives the error).

@@ -102,7 +102,7 @@ words! {
 }
 words! {
     /// Which locks threads take.
-    Locks "RANKPOINT_LOCKS": Vci "vci", Global "global", None "none"
+    Locks "RANKPOINT_LOCKS": Vci "vci", Global "global", Fine "fine", None "none"
 }
 words! {
     /// Which VCIs a call that waits advances.
