@@ -103,9 +103,8 @@ impl<'u, T: Threads> Communicator<'u, T> {
         order: AccumulateOrder,
     ) -> Result<Window<'u, E, T>> {
         const CALL: &str = "Communicator::window";
-        let hints = WindowHints::of(|key| {
-            (key == ORDERING && order == AccumulateOrder::Any).then(|| "none".to_owned())
-        });
+        let is_any = |key: &str| key == ORDERING && order == AccumulateOrder::Any;
+        let hints = WindowHints::of(|key| is_any(key).then(|| "none".to_owned()));
         self.run(CALL, |this| {
             let bytes = length.checked_mul(size_of::<E>());
             // A length that does not fit is refused by the engine at all ranks.

@@ -6,9 +6,9 @@
 //! wake-up cannot be lost.
 //! The lock lives in private memory and is never held across a system call that waits.
 //!
-//! A thread that finds the lock held looks at it ever more rarely: each look takes the cache line from the owner, and each change of
+//! A thread that finds the lock held polls it ever more rarely: each poll takes the cache line from the owner, and each change of
 //! the owner takes all lines that the lock guards. An owner whose calls follow each other closely so makes many of them before the
-//! next owner does. The thread tries when two looks in a row find the lock free, as between two calls of such an owner it seldom is.
+//! next owner does. The thread tries when two polls in a row find the lock free, as between two calls of such an owner it seldom is.
 //!
 //! An owner that polls for long keeps the lock while nobody else wants it: `contenders` counts the threads that do. The count
 //! guards nothing; a stale value delays a contender by one poll.
@@ -25,12 +25,12 @@ const HELD: u32 = 1;
 const AWAITED: u32 = 2;
 /// How long an owner waits for contenders, in pauses of the processor.
 const SPINS: u32 = if cfg!(loom) { 1 } else { 100 };
-/// Pauses of a contender before its first look, and between its two looks.
+/// Pauses of a contender before its first poll, and between its two polls.
 const FIRST_WAIT: u32 = if cfg!(loom) { 1 } else { 4 };
-/// The most pauses between looks. An owner that waits for contenders does so for longer.
+/// The most pauses between polls. An owner that waits for contenders does so for longer.
 const LONGEST_WAIT: u32 = if cfg!(loom) { 1 } else { 64 };
-/// Looks of a contender before it sleeps.
-const LOOKS: u32 = if cfg!(loom) { 1 } else { 16 };
+/// Polls of a contender before it sleeps.
+const POLLS: u32 = if cfg!(loom) { 1 } else { 16 };
 
 /// A lock without data; the guard is the engine's.
 pub struct VciLock {
@@ -142,10 +142,10 @@ impl VciLock {
         }
     }
 
-    /// Looks at the lock from time to time until it seems idle and `then` is true; false after [`LOOKS`].
+    /// Polls the lock from time to time until it seems idle and `then` is true; false after [`POLLS`].
     fn wait_for_idle(&self, then: impl Fn() -> bool) -> bool {
         let mut pauses = FIRST_WAIT;
-        for _ in 0..LOOKS {
+        for _ in 0..POLLS {
             pause(pauses);
             if self.is_free() {
                 pause(FIRST_WAIT);
