@@ -177,7 +177,7 @@ impl Spread {
         if self.is_hash {
             // Fibonacci hashing: neighbouring numbers are far apart. The high bits of the product choose.
             let hash = thread.wrapping_mul(0x9e37_79b9) as u64;
-            return (hash * self.vcis as u64 >> 32) as u32;
+            return ((hash * self.vcis as u64) >> 32) as u32;
         }
         if thread < self.vcis {
             return thread;
