@@ -101,8 +101,9 @@ def bare(lab, provider, size, count):
     server = subprocess.Popen([*lab.enter("h2"), *flags], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         until = time.monotonic() + LIMIT_S
-        # Port 47592 is that of its server.
-        while ":B9E8 " not in execute([*lab.enter("h2"), "cat", "/proc/net/tcp", "/proc/net/tcp6"]) and time.monotonic() < until:
+        # That its server listens at port 47592; sockets of the last run linger.
+        table = [*lab.enter("h2"), "cat", "/proc/net/tcp", "/proc/net/tcp6"]
+        while not re.search(r":B9E8 \S+ 0A ", execute(table)) and time.monotonic() < until:
             time.sleep(0.02)
         text = execute([*lab.enter("h1"), *flags, lab.address("h2")])
         server.wait(LIMIT_S)
