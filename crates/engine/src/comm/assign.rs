@@ -120,3 +120,38 @@ pub(super) fn agree_on_rendezvous(
         ),
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rank_with_another_setting_for_long_messages_than_the_first_is_refused_and_both_are_named()
+    {
+        let plan = SegmentPlan {
+            local_ranks: 3,
+            job_ranks: 3,
+            reserve: 0,
+            cores: 2,
+            launcher_pid: 0,
+        };
+        let node = NodeHandle::attach(segment::create(&plan).unwrap()).unwrap();
+        let agree = |rank, rendezvous| {
+            let settings = Settings {
+                rendezvous,
+                ..Settings::default()
+            };
+            agree_on_rendezvous(&node, PeerIndex::new(rank), &settings)
+        };
+        assert!(agree(1, Rendezvous::Write).is_ok());
+        assert!(agree(0, Rendezvous::Write).is_ok());
+        for (rendezvous, name) in [(Rendezvous::Auto, "auto"), (Rendezvous::Read, "read")] {
+            let text = agree(2, rendezvous).unwrap_err().to_string();
+            let own = format!("'{name}' for rank 2");
+            assert!(
+                text.contains(&own) && text.contains("'write' for rank 1"),
+                "{text}"
+            );
+        }
+    }
+}

@@ -17,7 +17,7 @@
 /// Shortest message for which CMA is considered, in bytes.
 pub(crate) const SMALLEST: u64 = 8 << 10;
 /// Classes of lengths, each twice as long as the one before; the last one has no end.
-const CLASSES: usize = 10;
+pub(super) const CLASSES: usize = 10;
 /// Values that make a trial. The second smallest counts: the first ones meet cold caches.
 const TRIES: usize = 5;
 const COUNTING: usize = 1;

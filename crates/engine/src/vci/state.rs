@@ -16,7 +16,7 @@ use super::copy_mode::CopyModes;
 use super::counts::Counts;
 use super::link::{Backlog, Incoming, Links, Streams};
 use super::matching::PostedQueue;
-use super::offers::{Known, OfferGain};
+use super::offers::{Known, OfferGains};
 use super::spare::Spare;
 use super::trace::Trace;
 use super::unexpected::UnexpectedQueue;
@@ -56,7 +56,7 @@ pub(crate) struct VciState {
     /// Measured costs of the copy modes of long messages.
     pub(crate) copy_modes: CopyModes,
     /// Whether offers of receives pay.
-    pub(crate) offer_gain: OfferGain,
+    pub(crate) offer_gains: OfferGains,
     /// Fruitless polls of testing calls since the last event.
     pub(crate) polled_in_vain: u32,
     /// The condition of the wait in progress, for the hang report.
@@ -170,7 +170,7 @@ impl VciState {
             events: 0,
             spare: Spare::default(),
             copy_modes: CopyModes::new(),
-            offer_gain: OfferGain::default(),
+            offer_gains: OfferGains::default(),
             polled_in_vain: 0,
             awaited: None,
             counts: Counts::default(),

@@ -69,7 +69,7 @@ pub(super) fn choose(options: &MessageOptions) -> Chosen {
         let is_between_nodes = options.fabric.kind == Kind::Tcp;
         is_between_nodes.then(|| between_nodes(options))
     });
-    let found = found.or_else(|| Some(forced(options)?));
+    let found = found.or_else(|| forced(options));
     let found = found.or_else(|| {
         let (fits, finding) = offers(options);
         outcome(

@@ -23,6 +23,8 @@
 mod movers;
 mod offers;
 #[cfg(test)]
+mod offers_counts_tests;
+#[cfg(test)]
 mod offers_tests;
 mod pipeline;
 mod policy;

@@ -109,7 +109,9 @@ fn offer_receive(state: &mut VciState, index: RequestIndex, key: Key) {
 fn wants_offer(state: &VciState, entry: &RequestEntry, peer: LinkIndex) -> bool {
     match rendezvous_of(state, entry) {
         Rendezvous::Write => true,
-        Rendezvous::Auto => state.offer_gain.pays() && weighs_offers(state, peer),
+        Rendezvous::Auto => {
+            state.offer_gains.pays(peer, entry.record.bytes) && weighs_offers(state, peer)
+        }
         Rendezvous::Read | Rendezvous::Pipeline => false,
     }
 }

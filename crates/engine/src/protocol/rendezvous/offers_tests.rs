@@ -21,11 +21,11 @@ use crate::settings::{Rendezvous, Settings};
 use crate::testing::{on_ranks_with, shares_memory};
 use crate::{Error, ErrorClass};
 
-const EAGER: usize = 4 << 10;
-const LONG: usize = 100_000;
-const TAG: i32 = 5;
+pub(super) const EAGER: usize = 4 << 10;
+pub(super) const LONG: usize = 100_000;
+pub(super) const TAG: i32 = 5;
 
-fn settings(rendezvous: Rendezvous) -> Settings {
+pub(super) fn settings(rendezvous: Rendezvous) -> Settings {
     Settings {
         rendezvous,
         eager_bytes: EAGER as u64,
@@ -35,28 +35,28 @@ fn settings(rendezvous: Rendezvous) -> Settings {
     }
 }
 
-fn pattern(bytes: usize, seed: usize) -> Vec<u8> {
+pub(super) fn pattern(bytes: usize, seed: usize) -> Vec<u8> {
     (0..bytes)
         .map(|at| (at * 31 + at / 253 + seed) as u8)
         .collect()
 }
 
 /// A buffer between canaries.
-struct Buffer(Vec<u8>, usize);
+pub(super) struct Buffer(Vec<u8>, usize);
 
 impl Buffer {
-    const CANARY: u8 = 0xa7;
+    pub(super) const CANARY: u8 = 0xa7;
     const MARGIN: usize = 128;
 
-    fn new(bytes: usize) -> Self {
+    pub(super) fn new(bytes: usize) -> Self {
         Self(vec![Self::CANARY; bytes + 2 * Self::MARGIN], bytes)
     }
 
-    fn memory(&mut self) -> Memory<'static> {
+    pub(super) fn memory(&mut self) -> Memory<'static> {
         Memory::contiguous(self.0[Self::MARGIN..].as_mut_ptr(), self.1)
     }
 
-    fn data(&self) -> &[u8] {
+    pub(super) fn data(&self) -> &[u8] {
         let data = std::hint::black_box(&self.0);
         let outside = data[..Self::MARGIN]
             .iter()
@@ -66,7 +66,7 @@ impl Buffer {
     }
 }
 
-fn post(process: &'static Process, buffer: &mut Buffer, tag: i32) -> RequestId {
+pub(super) fn post(process: &'static Process, buffer: &mut Buffer, tag: i32) -> RequestId {
     // SAFETY: callers keep the buffer until the request is complete.
     unsafe {
         irecv(
@@ -79,7 +79,7 @@ fn post(process: &'static Process, buffer: &mut Buffer, tag: i32) -> RequestId {
     .unwrap()
 }
 
-fn send(process: &'static Process, data: &[u8], tag: i32, mode: Mode) -> RequestId {
+pub(super) fn send(process: &'static Process, data: &[u8], tag: i32, mode: Mode) -> RequestId {
     let memory = Memory::contiguous(data.as_ptr().cast_mut(), data.len());
     // SAFETY: callers keep the data until the request is complete.
     unsafe {
@@ -94,14 +94,14 @@ fn send(process: &'static Process, data: &[u8], tag: i32, mode: Mode) -> Request
     .unwrap()
 }
 
-fn end(process: &'static Process, mut request: RequestId) -> Result<u64, ErrorClass> {
+pub(super) fn end(process: &'static Process, mut request: RequestId) -> Result<u64, ErrorClass> {
     let ended = wait(process.vci(), &mut request, "test");
     ended
         .map(|status| status.bytes)
         .map_err(|error: Error| error.class())
 }
 
-fn progress(process: &'static Process) {
+pub(super) fn progress(process: &'static Process) {
     let mut guard = process.vci().enter();
     while guard.progress() != 0 {}
 }
@@ -118,7 +118,7 @@ const COUNTED: [Counter; 8] = [
     Counter::Landed,
 ];
 
-fn counts(process: &'static Process) -> [u64; 8] {
+pub(super) fn counts(process: &'static Process) -> [u64; 8] {
     let guard = process.vci().enter();
     COUNTED.map(|counter| guard.counted(counter))
 }

@@ -37,12 +37,16 @@ pub(in super::super) fn moment_aux(state: &VciState, peer: LinkIndex) -> u16 {
     }
 }
 
-/// In the inline words of a posted long receive: the ticks at which it was posted.
+/// In the inline words of a posted long receive: the ticks at which it was posted, and its capacity, which the length of its message
+/// replaces.
 const POSTED_AT: usize = 2;
+const CAPACITY: usize = 3;
 
 /// Notes when a long receive is posted.
 pub(super) fn note_post(state: &mut VciState, index: RequestIndex) {
-    state.slab.entry_mut(index).inline[POSTED_AT] = clock::ticks();
+    let entry = state.slab.entry_mut(index);
+    entry.inline[POSTED_AT] = clock::ticks();
+    entry.inline[CAPACITY] = entry.record.bytes;
 }
 
 /// Notes that an announced message of so many bytes has met a receive that was posted, and when it was announced.
@@ -54,7 +58,8 @@ pub(in super::super) fn note_announced(
     aux: u16,
 ) {
     let entry = state.slab.entry(receive);
-    let is_noted = entry.record.bytes >= state.node.offer_min_bytes;
+    let capacity = entry.record.bytes;
+    let is_noted = capacity >= state.node.offer_min_bytes;
     if !is_noted || bytes < state.node.offer_min_bytes || !weighs_offers(state, peer) {
         return;
     }
@@ -64,14 +69,19 @@ pub(in super::super) fn note_announced(
     let now = clock::ticks();
     let since_post = now.saturating_sub(entry.inline[POSTED_AT]);
     let lain = Moment::of_aux(aux).until(now).min(since_post);
-    state.offer_gain.note_announced(lain, prices);
+    if let Some(gain) = state.offer_gains.of(peer, capacity) {
+        gain.note_announced(lain, prices);
+    }
 }
 
 /// Notes that a message was written into an offered receive, and when.
-pub(super) fn note_landed(state: &mut VciState, peer: LinkIndex, aux: u16) {
-    if weighs_offers(state, peer) {
-        let lain = Moment::of_aux(aux).until(clock::ticks());
-        state.offer_gain.note_landed(lain);
+pub(super) fn note_landed(state: &mut VciState, receive: RequestIndex, peer: LinkIndex, aux: u16) {
+    if !weighs_offers(state, peer) {
+        return;
+    }
+    let capacity = state.slab.entry(receive).inline[CAPACITY];
+    if let Some(gain) = state.offer_gains.of(peer, capacity) {
+        gain.note_landed(Moment::of_aux(aux).until(clock::ticks()));
     }
 }
 

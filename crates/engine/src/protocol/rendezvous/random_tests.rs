@@ -112,6 +112,13 @@ impl Receive {
 /// Everything that one rank does.
 struct Player<'a> {
     comm: &'a Comm,
+    /// The other rank.
+    peer: i32,
+    /// No other rank's messages could meet a receive from any source.
+    has_one_sender: bool,
+    own: Vec<(i32, usize, Mode)>,
+    others: Vec<(i32, usize, Mode)>,
+    sent: usize,
     numbers: Numbers,
     posted: Vec<Receive>,
     /// Receives that are not complete.
@@ -121,16 +128,12 @@ struct Player<'a> {
 }
 
 impl Player<'_> {
-    fn other(&self) -> i32 {
-        1 - self.comm.rank()
-    }
-
     fn post(&mut self, tag: i32, capacity: usize) {
         let mut buffer = vec![CANARY; capacity + 2 * MARGIN];
         let memory = Memory::contiguous(buffer[MARGIN..].as_mut_ptr(), capacity);
         let source = match self.numbers.below(6) {
-            0 => ANY_SOURCE_RANK,
-            _ => self.other(),
+            0 if self.has_one_sender => ANY_SOURCE_RANK,
+            _ => self.peer,
         };
         let is_persistent = self.numbers.below(4) == 0;
         // SAFETY: the buffer lives in `posted` until the request is complete.
@@ -172,7 +175,7 @@ impl Player<'_> {
         let data: Vec<u8> = (0..length).map(|at| byte(number, at)).collect();
         let memory = Memory::contiguous(data.as_ptr().cast_mut(), length);
         // SAFETY: the data live in `sends` until the request is complete.
-        let request = unsafe { isend(self.comm, memory, self.other(), tag, mode) }.unwrap();
+        let request = unsafe { isend(self.comm, memory, self.peer, tag, mode) }.unwrap();
         self.sends.push_back((request, data));
     }
 
@@ -201,11 +204,11 @@ impl Player<'_> {
                 cancel(self.comm.vci(), receive.request).unwrap();
             }
             1 => {
-                let _ = iprobe(self.comm, self.other(), ANY_TAG_VALUE).unwrap();
+                let _ = iprobe(self.comm, self.peer, ANY_TAG_VALUE).unwrap();
             }
             _ => {
                 let tag = self.numbers.below(TAGS) as i32;
-                let Some((message, status)) = improbe(self.comm, self.other(), tag).unwrap() else {
+                let Some((message, status)) = improbe(self.comm, self.peer, tag).unwrap() else {
                     return;
                 };
                 let capacity = status.bytes as usize;
@@ -228,34 +231,47 @@ impl Player<'_> {
         }
     }
 
-    /// Sends all of `own`, and receives as many messages as `others`.
-    fn play(&mut self, own: &[(i32, usize, Mode)], others: &[(i32, usize, Mode)]) {
-        let mut sent = 0;
-        while sent < own.len() || self.matched < others.len() {
-            match self.numbers.below(8) {
-                0..3 if sent < own.len() && self.sends.len() < MOST_PENDING => {
-                    self.send(sent, own[sent]);
-                    sent += 1;
-                }
-                3..6 if self.pending.len() < MOST_PENDING
-                    && self.pending.len() + self.matched < others.len() =>
-                {
-                    self.post_random();
-                }
-                6 => self.disturb(),
-                _ => self.poll(),
+    /// Whether all is sent, and all has come.
+    fn is_done(&self) -> bool {
+        self.sent == self.own.len() && self.matched >= self.others.len()
+    }
+
+    /// Does one thing or another.
+    fn step(&mut self) {
+        let count = self.others.len();
+        match self.numbers.below(8) {
+            0..3 if self.sent < self.own.len() && self.sends.len() < MOST_PENDING => {
+                self.send(self.sent, self.own[self.sent]);
+                self.sent += 1;
             }
-            // Receives of tags that do not come must not be all that waits.
-            if self.pending.len() == MOST_PENDING
-                || self.pending.len() + self.matched >= others.len()
+            3..6 if self.pending.len() < MOST_PENDING
+                && self.pending.len() + self.matched < count =>
             {
-                self.poll();
-                let is_open = |&number: &usize| self.posted[number].tag == ANY_TAG_VALUE;
-                if self.matched < others.len() && !self.pending.iter().any(is_open) {
-                    self.post(ANY_TAG_VALUE, LONGEST);
-                }
+                self.post_random();
+            }
+            6 => self.disturb(),
+            _ => self.poll(),
+        }
+        // Receives of tags that do not come must not be all that waits.
+        if self.pending.len() == MOST_PENDING || self.pending.len() + self.matched >= count {
+            self.poll();
+            let is_open = |&number: &usize| self.posted[number].tag == ANY_TAG_VALUE;
+            if self.matched < count && !self.pending.iter().any(is_open) {
+                self.post(ANY_TAG_VALUE, LONGEST);
             }
         }
+    }
+
+    /// The same, unless all is done; sends have to go on even so.
+    fn step_if_open(&mut self) {
+        match self.is_done() {
+            true => self.poll(),
+            false => self.step(),
+        }
+    }
+
+    /// Cancels the receives that are left.
+    fn finish(&mut self) {
         while !self.sends.is_empty() {
             self.poll();
         }
@@ -269,7 +285,8 @@ impl Player<'_> {
     }
 
     /// Compares with the only way to match.
-    fn check(&self, others: &[(i32, usize, Mode)]) {
+    fn check(&self) {
+        let others = &self.others;
         let mut left: Vec<usize> = (0..others.len()).collect();
         for receive in self.posted.iter().filter(|it| !it.is_cancelled) {
             let fits =
@@ -282,21 +299,37 @@ impl Player<'_> {
     }
 }
 
-/// Plays on a communicator; the counters are those of the whole process.
-fn play(comm: &Comm, seed: u64, count: usize) {
-    let me = comm.rank() as u64;
-    let sent = [messages(seed, count), messages(seed + 77, count)];
-    let (own, others) = (&sent[me as usize], &sent[1 - me as usize]);
-    let mut player = Player {
+/// A player against one other rank of a communicator.
+fn player(comm: &Comm, peer: i32, seed: u64, count: usize) -> Player<'_> {
+    let me = comm.rank();
+    let sent = |from: i32, to: i32| messages(seed + from as u64 * 77 + to as u64 * 7_919, count);
+    Player {
         comm,
-        numbers: Numbers(seed.wrapping_mul(0x9e37_79b9) + me * 1_234_567 + 1),
+        peer,
+        has_one_sender: comm.size() == 2,
+        own: sent(me, peer),
+        others: sent(peer, me),
+        sent: 0,
+        numbers: Numbers(seed.wrapping_mul(0x9e37_79b9) + me as u64 * 1_234_567 + peer as u64 + 1),
         posted: Vec::new(),
         pending: VecDeque::new(),
         sends: VecDeque::new(),
         matched: 0,
-    };
-    player.play(own, others);
-    player.check(others);
+    }
+}
+
+/// Plays on a communicator against all others at once.
+fn play(comm: &Comm, seed: u64, count: usize) {
+    let me = comm.rank();
+    let peers = (0..comm.size()).filter(|&peer| peer != me);
+    let mut players: Vec<Player<'_>> = peers.map(|peer| player(comm, peer, seed, count)).collect();
+    while !players.iter().all(Player::is_done) {
+        players.iter_mut().for_each(Player::step_if_open);
+    }
+    for player in &mut players {
+        player.finish();
+        player.check();
+    }
 }
 
 fn settings(rendezvous: Rendezvous, cma: u64) -> Settings {
@@ -353,6 +386,31 @@ fn random_messages_meet_the_receives_that_mpi_says_in_every_protocol() {
             Rendezvous::Auto => continue,
         };
         assert!(total.iter().all(|&it| (it != 0) == offers), "{total:?}");
+    }
+}
+
+/// As many ranks as cores, and more, each of which plays against all others.
+#[test]
+fn random_messages_among_many_ranks_meet_their_receives_with_offers() {
+    for rendezvous in [Rendezvous::Write, Rendezvous::Auto] {
+        for (ranks, cma) in [(3, 2), (5, 1), (4, 0)] {
+            let mut total = [0; 2];
+            for seed in 1..=rounds().div_ceil(4) {
+                let settings = settings(rendezvous, cma);
+                let level = ThreadLevel::Single;
+                let all = on_ranks_at_level(&settings, level, ranks, |process| {
+                    play(process.world(), seed * 67 + u64::from(ranks), 60);
+                    uses(process)
+                });
+                all.iter().for_each(|[used, dead]| {
+                    total[0] += used;
+                    total[1] += dead;
+                });
+            }
+            if rendezvous == Rendezvous::Write && shares_memory() {
+                assert!(total.iter().all(|&it| it != 0), "{total:?}");
+            }
+        }
     }
 }
 

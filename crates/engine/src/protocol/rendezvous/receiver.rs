@@ -130,7 +130,7 @@ pub(in super::super) fn arrived_landed(state: &mut VciState, ring: usize) -> boo
     let incoming = &state.incoming[ring];
     let (peer, aux) = (incoming.peer, incoming.aux());
     if let Some(receive) = land(state, ring, true) {
-        note_landed(state, peer, aux);
+        note_landed(state, receive, peer, aux);
         state.count(Counter::Landed);
         state.complete_noted(receive);
     }

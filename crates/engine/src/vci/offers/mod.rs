@@ -9,6 +9,6 @@ mod gain;
 mod granted;
 mod known;
 
-pub(crate) use gain::{Moment, OfferGain};
+pub(crate) use gain::{Moment, OfferGains};
 pub(crate) use granted::{Grant, Granted, Landing as ReceiveLanding, Reclaimed, posted};
 pub(crate) use known::{Known, Landing, Place};
