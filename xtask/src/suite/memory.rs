@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory of idle ranks, as `rankpoint bench` measures it.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::Value;
@@ -9,24 +10,30 @@ use super::found::Found;
 use super::scope::Scope;
 use crate::{install, shell};
 
-/// Measurement, ranks, and the most MiB.
+/// Measurement, ranks, and the most MiB; a quick run takes the first ones.
 const BUDGETS: &[(&str, u64, f64)] = &[
     ("private-memory", 2, 6.0),
     ("private-memory", 64, 8.0),
     ("shared-memory", 64, 128.0),
+    // Boards, locations and links grow with pairs that talk, not with all pairs.
+    ("shared-memory", 512, 128.0),
 ];
+const QUICK: usize = 3;
 
 const MEBI: f64 = 1_048_576.0;
 
 /// No rank takes more than its budget.
-pub(super) fn budgets(_: Scope) -> Result<Found, String> {
+pub(super) fn budgets(scope: Scope) -> Result<Found, String> {
+    let budgets = scope.some(BUDGETS, QUICK);
+    let ranks: BTreeSet<String> = budgets.iter().map(|row| row.1.to_string()).collect();
+    let ranks = ranks.into_iter().collect::<Vec<_>>().join(",");
     let bench = install::into_target()?.join("bin/rankpoint");
     let file = shell::target().join("memory.json");
     let rows = ["bench", "--only", "private-memory,shared-memory"];
     let output = shell::output(
         shell::command(bench)
             .args(rows)
-            .args(["--quiet", "--json"])
+            .args(["--ranks", &ranks, "--quiet", "--json"])
             .arg(&file),
     )?;
     if !output.status.success() {
@@ -36,7 +43,7 @@ pub(super) fn budgets(_: Scope) -> Result<Found, String> {
     let text = fs::read_to_string(&file).map_err(|error| told(error.to_string()))?;
     let results: Value = serde_json::from_str(&text).map_err(|error| told(error.to_string()))?;
     let (mut within, mut wrong) = (Vec::new(), Vec::new());
-    for &(name, ranks, most) in BUDGETS {
+    for &(name, ranks, most) in budgets {
         let mebibytes = median(&results, name, ranks).map(|bytes| bytes / MEBI);
         let shown = mebibytes.map_or("not measured".to_owned(), |value| format!("{value:.1} MiB"));
         let text = format!("{name} of {ranks} ranks {shown} (at most {most})");
