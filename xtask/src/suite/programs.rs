@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::found::Found;
 use super::program_head::{Environment, Head};
-use super::scope::Scope;
+use super::scope::{self, Scope};
 use crate::install::Profile;
 use crate::peers::Peer;
 use crate::{demo, install, shell, tools};
@@ -138,7 +138,7 @@ fn run_on_its_ranks(
         Some(why) => wrong.push(format!("{what}: {why}")),
     };
     for (count, environment) in runs(&head, compiler.name, scope) {
-        let failure = ends_well(compiler, &program, count, environment)?;
+        let failure = ends_well(compiler, &program, count, scope, environment)?;
         tell(failure, described(&name, count, &head, environment));
     }
     let own = scope == Scope::Thorough || compiler.name == COMPILERS[0];
@@ -184,9 +184,11 @@ fn ends_well(
     compiler: &Compiler,
     program: &Path,
     count: &str,
+    scope: Scope,
     environment: &Environment<'_>,
 ) -> Result<Option<String>, String> {
     let mut command = ranks_of(&compiler.prefix, count, program, LIMIT_S);
+    command.env(scope::VARIABLE, scope.name());
     command.envs(environment.iter().copied());
     let output = shell::output(command.env("LD_LIBRARY_PATH", compiler.prefix.join("lib")))?;
     let said = String::from_utf8_lossy(&output.stdout);
