@@ -23,6 +23,12 @@ const HEAT_RANKS: &[&str] = &["1", "2", "3", "4", "7"];
 /// Compilers, in the order in which a quick run gives them a program's numbers of ranks.
 const COMPILERS: [&str; 3] = ["ours", "mpich", "fast"];
 
+/// Whose runs a compiler has: the library without threads takes those of the other one that trusts arguments.
+fn position(compiler: &str) -> usize {
+    let own = COMPILERS.iter().position(|name| *name == compiler);
+    own.unwrap_or(COMPILERS.len() - 1)
+}
+
 /// A compiler wrapper, a name for what it makes, and where that runs.
 struct Compiler {
     wrapper: PathBuf,
@@ -163,8 +169,7 @@ fn runs<'a>(
         return environments.iter().flat_map(of).collect();
     }
     let turns = environments.iter().take(COMPILERS.len()).cycle();
-    let first = COMPILERS.iter().position(|name| *name == compiler);
-    let turns = turns.skip(first.unwrap_or(0));
+    let turns = turns.skip(position(compiler));
     let numbers = shared_out(&head.ranks, compiler, head.checked_only);
     numbers.into_iter().zip(turns).collect()
 }
@@ -216,14 +221,14 @@ fn hangs(
 /// A compiler's part of a program's numbers of ranks: each number is some compiler's, and each compiler has one.
 fn shared_out<'a>(numbers: &[&'a str], compiler: &str, checked_only: bool) -> Vec<&'a str> {
     let compilers = COMPILERS.len() - usize::from(checked_only);
-    let own = COMPILERS.iter().position(|name| *name == compiler);
+    let own = position(compiler);
     // Most ranks first: they find most, and our own compiler gets them.
     let mut turns = numbers.iter().rev().cycle().copied().enumerate();
     let count = numbers.len().max(compilers);
     turns
         .by_ref()
         .take(count)
-        .filter(|(index, _)| Some(index % compilers) == own)
+        .filter(|(index, _)| index % compilers == own)
         .map(|(_, number)| number)
         .collect()
 }
@@ -272,6 +277,7 @@ mod tests {
         };
         let all = [vec!["7", "1"], vec!["4"], vec!["2"]];
         assert_eq!(of(&["1", "2", "4", "7"], false), all);
+        assert_eq!(shared_out(&["1", "2", "4", "7"], "single", false), all[2]);
         assert_eq!(of(&["1"], false), [["1"], ["1"], ["1"]]);
         assert_eq!(
             of(&["1", "2", "4"], true),
