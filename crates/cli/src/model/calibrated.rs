@@ -197,7 +197,7 @@ pub(super) fn measure(options: &MeasureOptions, library: &Target) -> Result<Cali
     })
 }
 
-/// What the experiments of a calibration determine.
+/// The rank, lumps and unknown components of a calibration, as lines of text.
 ///
 /// # Errors
 /// When the file is no model.
@@ -405,7 +405,7 @@ mod tests {
         }
     }
 
-    /// What ranks report whose messages of 8 bytes take 10 ns of work on each side.
+    /// A report of ranks whose messages of 8 bytes take 10 ns of work on each side.
     fn reported() -> Vec<Measured> {
         let mut points = vec![point("wait", 0, &[5.0])];
         for (size, send, receive) in [(8, 40.0, 70.0), (64, 55.0, 90.0)] {

@@ -105,7 +105,7 @@ pub(super) fn show(model: &Model, values: &Values) -> Result<Report, String> {
     })
 }
 
-/// What the experiments of a model determine: the rank, lumps that no experiment tells apart, and what nothing is known of.
+/// The rank of a model's experiments, the lumps of components that no experiment tells apart, and the unknown components, as lines of text.
 pub(super) fn determined(model: &Model, values: &Values) -> Vec<String> {
     let models::Determined { solution, names } = model.determined(values);
     let mut lines = vec![format!("Experiments determine {solution}.")];

@@ -287,7 +287,7 @@ fn fast_stages_take_the_lane_of_a_tag_and_nothing_of_other_vcis() {
             // Asking takes each lock once, sending and receiving that of one VCI.
             assert_eq!(after - before > 1, vci == own, "VCI {vci:?}");
         }
-        // What the fast stages do not know goes the slow way: a lane that was not used, and a tag that is none.
+        // The fast stages leave a lane that was not used, and a tag that is none, to the slow path.
         let reached = |tag: i32| lane_of_send::<NoPromise>(&comm, tag).is_some();
         assert!(!reached(0b01_00));
         // SAFETY: as above.

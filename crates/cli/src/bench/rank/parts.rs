@@ -258,7 +258,7 @@ fn timed(clock: f64, action: impl FnOnce()) -> f64 {
     (start.elapsed().as_nanos() as f64 - clock).max(0.0)
 }
 
-/// What reading the clock takes.
+/// The median time that one reading of the clock takes, in nanoseconds.
 fn clock_median() -> f64 {
     let clock: Vec<f64> = (0..CLOCK_SAMPLES).map(|_| clock_ns()).collect();
     median(&clock)

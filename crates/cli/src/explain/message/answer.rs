@@ -136,7 +136,7 @@ fn predict(choice: Choice, options: &MessageOptions, mut transfer: Transfer) -> 
         // Nothing happens at the receiver before it has computed.
         transfer.receive_ns = away_until;
     } else if options.work > 0 {
-        // What the sender says reaches nobody before.
+        // The receiver handles no control message while it works.
         timing.control_ns = (away_until + 1).max(times.control_ns.ceil() as u64) as f64;
         timing.back_factor = times.control_ns / timing.control_ns;
     }

@@ -136,7 +136,7 @@ fn announced(options: &MessageOptions) -> (Choice, Rule) {
     (Choice::Rendezvous(variant), rule)
 }
 
-/// What a copy takes by one side alone, and in chunks by both.
+/// The times of a copy by one rank, and of a copy in chunks by both, in nanoseconds.
 fn copies_ns(options: &MessageOptions) -> [f64; 2] {
     let fitting = options.bytes.min(options.capacity());
     let fabric = &options.fabric;

@@ -130,7 +130,7 @@ fn post_from(process: &'static Process, buffer: &mut Buffer, source: i32, tag: i
 /// Counters in the end and before the send; dead offers, and bytes written.
 type Played = ([u64; 8], [u64; 8], u64, u64);
 
-/// What both ranks have counted when a message has met its receive.
+/// Plays a row and returns the counters of both ranks after the message has met its receive.
 fn play(rendezvous: Rendezvous, row: &Row) -> Played {
     let (meet, data) = (Barrier::new(2), pattern(row.bytes, 1));
     let both = on_ranks_with(&settings(rendezvous), 2, |process| {
