@@ -59,8 +59,8 @@ const COMMANDS: &[Command] = &[
     ),
     (
         "agreement",
-        "[RUNS]",
-        "what rankpoint scope measures, beside a C program, as ratios",
+        "[RUNS] [--profiles]",
+        "whether rankpoint scope agrees with a C program and with rankpoint bench; --profiles: also how long profiles take and how well they repeat",
         agreement::run,
     ),
     (

@@ -320,3 +320,47 @@ fn one_core_is_enough_and_what_needs_two_says_so() {
         "{text}"
     );
 }
+
+/// Entries for which a container lacks something.
+const CONTAINED: &str = "^(line/matrix|copy/memcpy/cached|single/load|double/32K|cma/readv|page/first-touch-file|numa/matrix)$";
+
+/// What a container changes and a shell can: nothing is shown in /sys, and there is little shared memory.
+const CONTAINER: &str =
+    "mount -t tmpfs -o size=1m none /dev/shm && mount -t tmpfs none /sys && exec \"$@\"";
+
+#[test]
+fn a_container_without_sysfs_and_with_little_shared_memory_is_measured() {
+    let folder = Folder::new("container");
+    let profile = folder.file("profile.toml");
+    let here = folder.file("here.toml");
+    let run = |wrapped: &[&str], profile: &Path| {
+        let words: Vec<&str> = (wrapped.iter().copied())
+            .chain([env!("CARGO_BIN_EXE_rankpoint"), "scope", "--quiet"])
+            .chain(["--only", CONTAINED, "--sizes", "64,1M", "--profile"])
+            .chain([text(profile)])
+            .collect();
+        Command::new(words[0]).args(&words[1..]).output().unwrap()
+    };
+    let probe = Command::new("unshare")
+        .args(["-m", "sh", "-c", CONTAINER, "sh", "true"])
+        .output();
+    if !probe.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: this process may not mount");
+        return;
+    }
+    let output = run(&["unshare", "-m", "sh", "-c", CONTAINER, "sh"], &profile);
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    assert!(
+        told.contains("governor: this system does not show it"),
+        "{told}"
+    );
+    assert!(told.contains("needs two NUMA nodes"), "{told}");
+    for name in ["copy/memcpy/cached", "page/first-touch-file"] {
+        assert!(told.contains(name), "{name} in {told}");
+    }
+    assert!(run(&[], &here).status.success());
+    // The number of cores is known without /sys, too.
+    let cores = |path: &Path| Profile::read(path).unwrap().host.cores;
+    assert_eq!(cores(&profile), cores(&here));
+}

@@ -277,4 +277,107 @@ mod tests {
         }
         assert_eq!(to[63].to_bits(), 0x0101_0101_0101_0101);
     }
+
+    /// Bytes of a counted pass.
+    const BYTES: usize = 1 << 16;
+    /// The widest load or store that valgrind knows.
+    const WIDEST: u64 = 32;
+    /// Tells [`counted`] what to run and how often.
+    const KERNEL: &str = "RANKPOINT_TEST_KERNEL";
+    const PASSES: &str = "RANKPOINT_TEST_PASSES";
+
+    /// What [`loops_read_and_write_all_bytes`] runs under callgrind; nothing without its settings.
+    #[test]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a test starts itself with what it is to do"
+    )]
+    fn counted() {
+        let (Ok(kernel), Ok(passes)) = (std::env::var(KERNEL), std::env::var(PASSES)) else {
+            return;
+        };
+        let (one, two) = (vec![1u64; BYTES / 8], vec![2u64; BYTES / 8]);
+        let mut to = vec![0u64; BYTES / 8];
+        let (to, one, two) = (
+            to.as_mut_ptr().cast(),
+            one.as_ptr().cast(),
+            two.as_ptr().cast(),
+        );
+        for _ in 0..passes.parse::<u32>().expect("a number of passes") {
+            // SAFETY: vectors of words of as many bytes; copies that this processor lacks are not asked for.
+            unsafe {
+                match kernel.as_str() {
+                    "read" => _ = read(one, BYTES),
+                    "write" => write(to, BYTES, 3),
+                    "triad" => triad(to, one, two, BYTES),
+                    name => {
+                        let copy = Copy::ALL.into_iter().find(|copy| copy.name() == name);
+                        copy.expect("the name of a copy").run(to, one, BYTES);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The loads and stores of so many passes, counted by callgrind; none where valgrind is not installed.
+    fn loads_and_stores(kernel: &str, passes: &str) -> Option<(u64, u64)> {
+        let file = std::env::temp_dir().join(format!(
+            "rankpoint-loads-{}-{kernel}-{passes}",
+            std::process::id()
+        ));
+        let run = std::process::Command::new("valgrind")
+            .args(["--tool=callgrind", "--cache-sim=yes", "-q"])
+            .arg(format!("--callgrind-out-file={}", file.display()))
+            .arg(std::env::current_exe().expect("this program has a path"))
+            .args(["--exact", "kernels::tests::counted", "--test-threads=1"])
+            .envs([(KERNEL, kernel), (PASSES, passes)])
+            .output();
+        let output = match run {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+            run => run.expect("valgrind starts"),
+        };
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{kernel}: {told}");
+        let text = std::fs::read_to_string(&file).expect("callgrind wrote its counts");
+        std::fs::remove_file(&file).expect("its file can be removed");
+        let line = |start| (text.lines().find_map(|line| line.strip_prefix(start))).expect(start);
+        let column = line("events: ").split(' ').position(|name| name == "Dr");
+        // Writes stand beside reads.
+        let mut sums = line("summary: ").split(' ').skip(column.expect("Dr"));
+        let mut next = || {
+            sums.next()
+                .and_then(|sum| sum.parse().ok())
+                .expect("a count")
+        };
+        Some((next(), next()))
+    }
+
+    #[test]
+    fn loops_read_and_write_all_bytes() {
+        let passes = 32;
+        let words = passes * BYTES as u64 / WIDEST;
+        let copies = Copy::ALL
+            .into_iter()
+            .filter(|copy| copy.obstacle().is_none());
+        // Valgrind knows no AVX-512.
+        let copies = copies.filter(|copy| *copy != Copy::Avx512);
+        let copies = copies.map(|copy| (copy.name(), words, words));
+        let others = [
+            ("read", words, 0),
+            ("write", 0, words),
+            ("triad", 2 * words, words),
+        ];
+        for (kernel, loads, stores) in copies.chain(others) {
+            let Some(without) = loads_and_stores(kernel, "0") else {
+                eprintln!("skipped: valgrind is not installed");
+                return;
+            };
+            let with = loads_and_stores(kernel, &passes.to_string()).expect("valgrind is there");
+            let counted = (with.0 - without.0, with.1 - without.1);
+            assert!(
+                counted.0 >= loads && counted.1 >= stores,
+                "{kernel}: {counted:?} loads and stores in {passes} passes, expected {loads} and {stores} or more"
+            );
+        }
+    }
 }

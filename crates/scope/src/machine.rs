@@ -16,15 +16,19 @@ pub fn here() -> Host {
     };
     let is_virtual =
         field("flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor"));
-    let count = |path: &str| listed(&text(path)).max(1);
+    let count = |path: &str| listed(&text(path));
+    // A container may hide the kernel's folder of devices.
+    let shown = (processors.lines()).filter(|line| line.starts_with("processor"));
+    let shown = shown.count() as u64;
+    let cores = Some(count("/sys/devices/system/cpu/present")).filter(|&cores| cores > 0);
     // SAFETY: takes a number and gives one.
     let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     Host {
         cpu: field("model name").unwrap_or_else(|| "unknown".to_owned()),
         architecture: std::env::consts::ARCH.to_owned(),
-        cores: count("/sys/devices/system/cpu/present"),
+        cores: cores.unwrap_or(shown).max(1),
         l3_bytes: sys::memory::cache_bytes().unwrap_or(0) as u64,
-        numa_nodes: count("/sys/devices/system/node/online"),
+        numa_nodes: count("/sys/devices/system/node/online").max(1),
         page_bytes: u64::try_from(page_bytes).unwrap_or(4096),
         is_virtual,
         kernel: text("/proc/sys/kernel/osrelease").trim().to_owned(),

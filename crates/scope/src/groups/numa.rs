@@ -43,7 +43,7 @@ fn nodes(session: &Session) -> Result<Vec<(u64, u32)>, String> {
     }
     if nodes.len() < 2 {
         return Err(format!(
-            "needs two NUMA nodes with cores, and there is {}",
+            "needs two NUMA nodes with cores, and this system shows {}",
             nodes.len()
         ));
     }
