@@ -155,6 +155,48 @@ static void buffers(MPI_Win win, int *base)
           "bytes 16..20");
 }
 
+/* Persistent requests use their buffers when they are started. */
+static void planned_buffers(MPI_Win win, int *base)
+{
+    int number = rank, got;
+    MPI_Request receive, send, bcast;
+    MPI_Recv_init(base + 4, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, &receive);
+    MPI_Send_init(base + 5, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, &send);
+    MPI_Bcast_init(base + 6, 1, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &bcast);
+    MPI_Win_fence(0, win);
+    if (rank == 0) {
+        MPI_Put(&number, 1, MPI_INT, last, 4, 1, MPI_INT, win);
+        MPI_Put(&number, 1, MPI_INT, last, 5, 1, MPI_INT, win);
+        MPI_Put(&number, 1, MPI_INT, last, 6, 1, MPI_INT, win);
+    }
+    CHECK(MPI_Win_fence(0, win) == MPI_SUCCESS);
+    for (int round = 0; round < 2; ++round) {
+        if (rank == 0)
+            MPI_Get(&got, 1, MPI_INT, last, 4, 1, MPI_INT, win);
+        MPI_Start(&receive);
+        MPI_Send(&number, 1, MPI_INT, rank, 0, MPI_COMM_WORLD);
+        MPI_Wait(&receive, MPI_STATUS_IGNORE);
+        TELLS(MPI_Win_fence(0, win), MPI_ERR_RMA_CONFLICT, "MPI_Recv_init of rank", "which stores into its own window", "a get of rank 0",
+              "bytes 16..20");
+        if (rank == 0)
+            MPI_Put(&number, 1, MPI_INT, last, 5, 1, MPI_INT, win);
+        MPI_Startall(1, &send);
+        MPI_Recv(&got, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Wait(&send, MPI_STATUS_IGNORE);
+        TELLS(MPI_Win_fence(0, win), MPI_ERR_RMA_CONFLICT, "MPI_Send_init of rank", "which reads its own window", "a put of rank 0",
+              "bytes 20..24");
+        if (rank == 0)
+            MPI_Put(&number, 1, MPI_INT, last, 6, 1, MPI_INT, win);
+        MPI_Start(&bcast);
+        MPI_Wait(&bcast, MPI_STATUS_IGNORE);
+        TELLS(MPI_Win_fence(0, win), MPI_ERR_RMA_CONFLICT, "MPI_Bcast_init of rank", "its own window", "a put of rank 0", "bytes 24..28");
+    }
+    CHECK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win) == MPI_SUCCESS);
+    MPI_Request_free(&receive);
+    MPI_Request_free(&send);
+    MPI_Request_free(&bcast);
+}
+
 static void exposed(MPI_Win win)
 {
     MPI_Group all, first, target;
@@ -193,6 +235,7 @@ int main(int argc, char **argv)
     exposed(win);
     in_turn(win);
     buffers(win, base);
+    planned_buffers(win, base);
     MPI_Win_free(&win);
     return finish(rank);
 }

@@ -24,6 +24,7 @@ mod elements;
 mod entries;
 mod env;
 mod error;
+mod exposed;
 mod extensions;
 mod fortran;
 mod fortran_compiler;

@@ -101,7 +101,7 @@ const C_NAMES: [&str; 93] = [
 ];
 
 /// The same calls of the Rust API, of which several may be one operation: what the root calls, and what others do.
-const RUST_NAMES: [&str; 93] = [
+const RUST_NAMES: [&str; 94] = [
     "Communicator::barrier",
     "Communicator::broadcast",
     "Communicator::reduce",
@@ -154,6 +154,7 @@ const RUST_NAMES: [&str; 93] = [
     "Communicator::graph_of_edges",
     "Communicator::graph_of_neighbours",
     "Communicator::window",
+    "Communicator::dynamic_window",
     "Communicator::shared_slices",
     "Communicator::shared_atomics",
     "Window::fence",

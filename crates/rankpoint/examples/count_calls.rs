@@ -2,8 +2,8 @@
 //! Calls of the Rust API with 8 bytes, on one rank, as often as the first argument says, for counting instructions: each is inlined into a
 //! function of its own that is named after it. A receive is posted, its message sent, and the receive completed.
 
+use rankpoint::Address;
 use rankpoint::threads::OneThread;
-use rankpoint::window_promise::Address;
 use rankpoint::{
     Communicator, LockAllGuard, PredefinedCommunicator, Request, Result, Scope, Universe,
 };

@@ -73,13 +73,16 @@ pub mod collective;
 pub mod communicator;
 pub mod data;
 pub mod duplicate;
+pub mod dynamic;
 pub mod endpoint;
 pub mod envelope;
+pub mod epoch;
 pub mod errors;
 pub mod graph;
 pub mod group;
 pub mod inter;
 pub mod inter_collective;
+pub mod local;
 pub mod message;
 pub mod op;
 pub mod owned;
@@ -89,6 +92,7 @@ pub mod parts;
 pub mod pending;
 pub mod pending_varying;
 pub mod persistent;
+pub mod places;
 pub mod planned;
 pub mod promise;
 pub mod scope;
@@ -111,16 +115,19 @@ pub use cart::{Cart, balanced_dims};
 pub use communicator::{Communicator, Hints, TagVcis};
 pub use data::{Datatype, Plain};
 pub use duplicate::Duplicating;
+pub use dynamic::{Attached, DynamicWindow};
 pub use endpoint::Endpoint;
 pub use engine::group::Comparison;
 pub use engine::{Error, ErrorClass, Result};
 pub use envelope::{Source, Status, Tag};
+pub use epoch::{Epoch, Lock, LockAllGuard, LockGuard};
 pub use errors::ErrorMode;
 pub use graph::Graph;
 pub use group::Group;
 pub use inter::InterCommunicator;
+pub use local::Local;
 pub use message::Message;
-pub use op::{At, Op, Reducible};
+pub use op::{At, Integer, Op, Reducible};
 pub use owned::OwnedRequest;
 pub use partitioned::{
     Arrivals, Partition, PartitionedReceive, PartitionedSend, ReceiveRound, SendRound,
@@ -128,6 +135,7 @@ pub use partitioned::{
 pub use parts::{Indexed, IndexedMut, Parts, PartsMut};
 pub use pending::{Pending, join_all};
 pub use persistent::{Persistent, Started, start_all};
+pub use places::{Address, ByAddress, ByIndex, Places};
 pub use planned::PersistentCollective;
 pub use promise::{PredefinedCommunicator, Promising};
 #[cfg(feature = "testkit")]
@@ -141,7 +149,7 @@ pub use section::{Section, SectionMut};
 pub use shared::{SharedAtomic, SharedAtomics, SharedSlices};
 pub use threads::{AnyThread, OneThread, OwnThread, Threads};
 pub use universe::Universe;
-pub use window::{AccumulateOrder, Epoch, Local, Lock, LockAllGuard, LockGuard, Window};
+pub use window::{AccumulateOrder, Window};
 pub use window_promise::PromisingWindow;
 
 /// The examples of the page on the Rust API are tests.

@@ -152,14 +152,15 @@ impl<'u, T: Threads> Communicator<'u, T> {
         self.run("Communicator::recv", |this| {
             let (source, tag) = this.wanted(source, tag)?;
             let region = into.region_mut()?;
-            let (comm, memory) = (this.comm(), region.memory());
+            let comm = p2p::taker_of_receive(this.comm(), source, tag);
+            let memory = region.memory();
             // SAFETY: the buffer is borrowed exclusively.
             let soon = unsafe { p2p::receive_soon(comm, memory, source, tag) };
             if let Some(found) = soon {
                 return Ok(Status(found));
             }
             // SAFETY: as above; the receive is complete before this returns.
-            let mut id = unsafe { p2p::irecv(this.comm(), region.memory(), source, tag) }?;
+            let mut id = unsafe { p2p::irecv(comm, region.memory(), source, tag) }?;
             this.complete(&mut id, "Communicator::recv")
         })
     }

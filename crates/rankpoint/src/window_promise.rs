@@ -6,72 +6,13 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use engine::Result;
-use engine::rma::Spot;
 
 use crate::op::{Op, Reducible};
+use crate::places::{ByAddress, ByIndex, Places};
 use crate::promise::sealed::State;
 use crate::promise::{ByRequest, ByTag, Kind, LocalRanks, WorldRanks};
 use crate::threads::Threads;
-use crate::window::at_index;
-use crate::{Epoch, Local, LockAllGuard, Plain, Window};
-
-/// Places at the target are element numbers.
-#[derive(Clone, Copy, Debug)]
-pub enum ByIndex {}
-
-/// Places at the target are addresses in the target's process.
-#[derive(Clone, Copy, Debug)]
-pub enum ByAddress {}
-
-/// The address of an element in the process that owns it. It is a number that ranks send to each other; an operation that is given one
-/// outside the window of its target fails.
-pub struct Address<E> {
-    bits: u64,
-    element: PhantomData<fn(E) -> E>,
-}
-
-impl<E> Address<E> {
-    /// The address that [`Self::bits`] of the owner gave.
-    pub const fn from_bits(bits: u64) -> Self {
-        Self {
-            bits,
-            element: PhantomData,
-        }
-    }
-
-    /// The address as a number, to be sent to other ranks.
-    pub const fn bits(self) -> u64 {
-        self.bits
-    }
-
-    /// The address of an element `count` elements further on.
-    #[must_use]
-    pub const fn add(self, count: usize) -> Self {
-        let distance = (count as u64).wrapping_mul(size_of::<E>() as u64);
-        Self::from_bits(self.bits.wrapping_add(distance))
-    }
-}
-
-impl<E> Clone for Address<E> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<E> Copy for Address<E> {}
-
-impl<E> fmt::Debug for Address<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Address({:#x})", self.bits)
-    }
-}
-
-impl<E: Plain> Local<'_, E> {
-    /// The address of this rank's first element, for [`PromisingWindow::at_addresses`] of other ranks.
-    pub fn address(&self) -> Address<E> {
-        Address::from_bits(self.base().addr() as u64)
-    }
-}
+use crate::{Epoch, LockAllGuard, Plain, Window};
 
 /// The operations of an epoch, with promises: see [`Epoch::promise`] and [`LockAllGuard::promise`].
 pub struct PromisingWindow<'w, 'u, E: Plain, T: Threads, R = LocalRanks, A = ByIndex> {
@@ -97,7 +38,7 @@ impl<'u, E: Plain, T: Threads> LockAllGuard<'u, E, T> {
     /// The operations of this epoch, to be narrowed by promises.
     ///
     /// ```
-    /// # use rankpoint::window_promise::Address;
+    /// # use rankpoint::Address;
     /// # let universe = rankpoint::Universe::init()?;
     /// # let world = universe.world();
     /// let window = world.window::<u64>(4)?;
@@ -177,59 +118,45 @@ impl<'w, 'u, E: Plain, T: Threads, A> PromisingWindow<'w, 'u, E, T, LocalRanks, 
 }
 
 impl<'w, 'u, E: Plain, T: Threads, R> PromisingWindow<'w, 'u, E, T, R, ByIndex> {
-    /// Names places by their addresses in the target's process from now on (MPIX_Put_virtual_addr): see [`Local::address`].
+    /// Names places by their addresses in the target's process from now on (MPIX_Put_virtual_addr): see [`Local::address`](crate::Local::address).
     #[inline(always)]
     pub const fn at_addresses(self) -> PromisingWindow<'w, 'u, E, T, R, ByAddress> {
         PromisingWindow::of(self.window)
     }
 }
 
-/// The operations, for each way to name places.
-macro_rules! operations {
-    ($state:ident, $place:ident: $kind:ty, $spot:expr) => {
-        impl<E: Plain, T: Threads, R: State> PromisingWindow<'_, '_, E, T, R, $state> {
-            /// Writes elements to the target (MPI_Put).
-            ///
-            /// # Errors
-            /// When there is no such rank in the window, or they do not lie inside it.
-            #[inline]
-            pub fn put(self, data: &[E], rank: usize, $place: $kind) -> Result<()> {
-                let call = "PromisingWindow::put";
-                self.window
-                    .put::<Kind<R, ByTag, ByRequest>>(call, data, rank, $spot)
-            }
+impl<E: Plain, T: Threads, R: State, A: Places> PromisingWindow<'_, '_, E, T, R, A> {
+    /// Writes elements to the target (MPI_Put).
+    ///
+    /// # Errors
+    /// When there is no such rank in the window, or they do not lie inside it.
+    #[inline]
+    pub fn put(self, data: &[E], rank: usize, place: A::Of<E>) -> Result<()> {
+        let call = "PromisingWindow::put";
+        self.window
+            .put::<Kind<R, ByTag, ByRequest>>(call, data, rank, A::spot(place))
+    }
 
-            /// Reads elements of the target (MPI_Get).
-            ///
-            /// # Errors
-            /// As for [`Self::put`].
-            #[inline]
-            pub fn get(self, into: &mut [E], rank: usize, $place: $kind) -> Result<()> {
-                let call = "PromisingWindow::get";
-                self.window
-                    .get::<Kind<R, ByTag, ByRequest>>(call, into, rank, $spot)
-            }
-        }
-
-        impl<E: Reducible, T: Threads, R: State> PromisingWindow<'_, '_, E, T, R, $state> {
-            /// Combines elements into those of the target; each element at once for all ranks (MPI_Accumulate).
-            ///
-            /// # Errors
-            /// As for [`Self::put`]; when the operation is a function of the program.
-            pub fn accumulate(
-                self,
-                data: &[E],
-                op: Op<E>,
-                rank: usize,
-                $place: $kind,
-            ) -> Result<()> {
-                let call = "PromisingWindow::accumulate";
-                self.window
-                    .accumulate::<Kind<R, ByTag, ByRequest>>(call, data, &op, rank, $spot)
-            }
-        }
-    };
+    /// Reads elements of the target (MPI_Get).
+    ///
+    /// # Errors
+    /// As for [`Self::put`].
+    #[inline]
+    pub fn get(self, into: &mut [E], rank: usize, place: A::Of<E>) -> Result<()> {
+        let call = "PromisingWindow::get";
+        self.window
+            .get::<Kind<R, ByTag, ByRequest>>(call, into, rank, A::spot(place))
+    }
 }
 
-operations!(ByIndex, index: usize, at_index(index));
-operations!(ByAddress, address: Address<E>, Spot::Address(address.bits));
+impl<E: Reducible, T: Threads, R: State, A: Places> PromisingWindow<'_, '_, E, T, R, A> {
+    /// Combines elements into those of the target; each element at once for all ranks (MPI_Accumulate).
+    ///
+    /// # Errors
+    /// As for [`Self::put`]; when the operation is a function of the program.
+    pub fn accumulate(self, data: &[E], op: Op<E>, rank: usize, place: A::Of<E>) -> Result<()> {
+        let call = "PromisingWindow::accumulate";
+        self.window
+            .accumulate::<Kind<R, ByTag, ByRequest>>(call, data, &op, rank, A::spot(place))
+    }
+}

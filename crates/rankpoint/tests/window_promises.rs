@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One-sided operations with promises: every combination, with ordinary ones, in windows whose ranks are those of the world and others.
 
-use rankpoint::window_promise::Address;
+use rankpoint::Address;
 use rankpoint::{Communicator, ErrorClass, Op, Result};
 
 /// A window of this many elements; 64 is more than fast paths copy in place.
@@ -110,6 +110,7 @@ fn what_lies_outside_is_an_error_that_changes_nothing(world: Communicator<'_>) -
         (start.add(4), ErrorClass::ERR_RMA_RANGE),
         (start.add(usize::MAX), ErrorClass::ERR_DISP),
         (Address::from_bits(0), ErrorClass::ERR_DISP),
+        (Address::from_bits(start.bits() + 4), ErrorClass::ERR_DISP),
     ];
     for (place, expected) in places {
         assert_eq!(class(fast.at_addresses().put(&[1], 0, place)), expected);
@@ -119,6 +120,10 @@ fn what_lies_outside_is_an_error_that_changes_nothing(world: Communicator<'_>) -
         class(fast.at_addresses().put(&[1, 2], 0, start.add(3))),
         ErrorClass::ERR_RMA_RANGE
     );
+    // An address inside an element is none.
+    let inside = Address::from_bits(start.bits() + 12);
+    let sum = fast.at_addresses().accumulate(&[1], Op::SUM, 0, inside);
+    assert_eq!(class(sum), ErrorClass::ERR_DISP);
     assert_eq!(class(fast.put(&[1], 0, 4)), ErrorClass::ERR_RMA_RANGE);
     assert!(guard.put(&[1], 0, usize::MAX).is_err());
     // The ranks of a window are not those of the world.

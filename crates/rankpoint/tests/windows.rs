@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rankpoint::testkit::{RankTest, is_rank, run, start};
-use rankpoint::{Communicator, Endpoint, ErrorClass, Lock, Op, Plain, Result, Universe};
+use rankpoint::{Address, Communicator, Endpoint, ErrorClass, Lock, Op, Plain, Result, Universe};
 
 #[derive(Clone, Copy, Debug, PartialEq, Plain)]
 #[repr(C)]
@@ -128,6 +128,28 @@ fn slices_and_atomics_are_shared_in_place(world: Communicator<'_>) -> Result<()>
 }
 
 #[rankpoint::test(ranks = [2])]
+fn elements_that_are_not_attached_are_refused(world: Communicator<'_>) -> Result<()> {
+    let window = world.dynamic_window::<u64>()?;
+    let mine = window.attach(4)?;
+    let start = mine.address();
+    let target = window.lock(world.rank(), Lock::Shared)?;
+    target.put(&[1; 4], start)?;
+    target.flush()?;
+    drop(target);
+    let put = |place| -> Result<()> {
+        let target = window.lock(world.rank(), Lock::Shared)?;
+        target.put(&[2], place)?;
+        target.flush()
+    };
+    let class = |outcome: Result<()>| outcome.unwrap_err().class();
+    assert_eq!(class(put(start.add(4))), ErrorClass::ERR_RMA_RANGE);
+    assert_eq!(mine.to_vec(), [1; 4]);
+    drop(mine);
+    assert_eq!(class(put(start)), ErrorClass::ERR_RMA_RANGE);
+    window.free()
+}
+
+#[rankpoint::test(ranks = [2])]
 fn threads_use_a_window_at_once() -> Result<()> {
     let universe = Universe::init_threaded()?;
     let world = universe.world();
@@ -149,6 +171,158 @@ fn threads_use_a_window_at_once() -> Result<()> {
     }
     world.barrier()?;
     Ok(())
+}
+
+/// A struct whose parts are words of two bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Plain)]
+#[repr(C)]
+struct Color([u16; 4]);
+
+#[rankpoint::test(ranks = [1, 2])]
+fn threads_and_ranks_may_use_one_element_without_order() -> Result<()> {
+    const TIMES: u64 = 500;
+    let universe = Universe::init_threaded()?;
+    let world = universe.world();
+    let window = world.window::<u64>(100)?;
+    let colors = world.window::<Color>(3)?;
+    let (epoch, painting) = (window.lock_all()?, colors.lock_all()?);
+    std::thread::scope(|threads| {
+        for thread in 0..3 {
+            let (epoch, painting) = (&epoch, &painting);
+            let (own, painted) = (window.local(), colors.local());
+            threads.spawn(move || -> Result<()> {
+                // Both halves of each number are the same, whatever happens.
+                let twice = |half: u64| half << 32 | half;
+                let mut many = [0; 60];
+                for time in 0..TIMES {
+                    epoch.put(&[twice(time)], 0, 7)?;
+                    epoch.put(&[twice(thread); 50], 0, 3)?;
+                    epoch.accumulate(&[twice(1)], Op::SUM, 0, 7)?;
+                    epoch.accumulate(&[twice(1); 40], Op::SUM, 0, 2)?;
+                    epoch.get(&mut many, 0, 0)?;
+                    many[0] = epoch.fetch_and_op(twice(3), Op::MAX, 0, 8)?;
+                    own.store(5, twice(time));
+                    for word in many.into_iter().chain([own.load(7)]).chain(own.to_vec()) {
+                        assert_eq!(word >> 32, word & u64::from(u32::MAX));
+                    }
+                    painting.put(&[Color([thread as u16; 4])], 0, 1)?;
+                    let mut color = [Color([0; 4])];
+                    painting.get(&mut color, 0, 1)?;
+                    let seen = painted.load(1);
+                    for part in color[0].0.into_iter().chain(seen.0) {
+                        assert!(part < 3);
+                    }
+                }
+                Ok(())
+            });
+        }
+    });
+    drop((epoch, painting));
+    window.free()?;
+    colors.free()
+}
+
+#[rankpoint::test(ranks = [1, 2])]
+fn long_elements_arrive_whole(world: Communicator<'_>) -> Result<()> {
+    const LENGTH: usize = 60_001;
+    let window = world.window::<[u32; 3]>(LENGTH)?;
+    let mine: Vec<_> = (0..LENGTH as u32).map(|at| [at, at + 1, at + 2]).collect();
+    let right = (world.rank() + 1) % world.size();
+    let epoch = window.fence()?;
+    epoch.put(&mine[1..], right, 1)?;
+    epoch.put(&mine[..1], right, 0)?;
+    let epoch = epoch.next()?;
+    assert_eq!(window.local().to_vec(), mine);
+    let mut back = vec![[0; 3]; LENGTH];
+    epoch.get(&mut back[3..], right, 3)?;
+    epoch.end()?;
+    assert_eq!(back[3..], mine[3..]);
+    window.local().copy_from(&back[..2]);
+    assert_eq!(window.local().load(1), [0; 3]);
+    window.free()
+}
+
+#[rankpoint::test(ranks = [2, 3])]
+fn ranks_with_different_elements_make_no_window(world: Communicator<'_>) -> Result<()> {
+    let refused = match world.rank() {
+        1 => world.window::<u32>(8).map(drop),
+        _ => world.window::<u64>(8).map(drop),
+    };
+    let error = refused.unwrap_err();
+    assert_eq!(error.class(), ErrorClass::ERR_DISP);
+    let expected = "ranks 0 and 1 have elements of 8 and 4 bytes";
+    assert!(error.to_string().contains(expected), "{error}");
+    world.window::<u64>(8)?.free()
+}
+
+#[rankpoint::test(ranks = [1, 2, 4])]
+fn swaps_let_one_of_all_win(world: Communicator<'_>) -> Result<()> {
+    const TIMES: u64 = 100;
+    let window = world.window::<u64>(2)?;
+    let small = world.window::<i16>(3)?;
+    let (epoch, other) = (window.lock_all()?, small.lock_all()?);
+    for _ in 0..TIMES {
+        let mut seen = epoch.fetch_and_op(0, Op::KEEP, 0, 1)?;
+        loop {
+            let before = epoch.compare_and_swap(seen, seen + 1, 0, 1)?;
+            if before == seen {
+                break;
+            }
+            seen = before;
+        }
+    }
+    let won = other.compare_and_swap(0, 1 + world.rank() as i16, 0, 2)? == 0;
+    let winners = world.all_reduce_value(u32::from(won), Op::SUM)?;
+    assert_eq!(winners, 1);
+    let outside = other.compare_and_swap(0, 1, 0, 3).unwrap_err();
+    assert_eq!(outside.class(), ErrorClass::ERR_RMA_RANGE);
+    drop((epoch, other));
+    world.barrier()?;
+    let target = window.lock(0, Lock::Shared)?;
+    assert_eq!(
+        target.compare_and_swap(5, 6, 1)?,
+        TIMES * world.size() as u64
+    );
+    drop(target);
+    small.free()?;
+    window.free()
+}
+
+#[rankpoint::test(ranks = [1, 2, 4])]
+fn ranks_attach_elements_to_dynamic_windows(world: Communicator<'_>) -> Result<()> {
+    let (rank, size) = (world.rank(), world.size());
+    let window = world.dynamic_window::<u32>()?;
+    for round in 0..20_u32 {
+        let length = 100 * (1 + round as usize % 3);
+        let (mine, other) = (window.attach(length)?, window.attach(1)?);
+        assert_eq!(mine.to_vec(), vec![0; length]);
+        let starts = world.all_gather(&[mine.address().bits(), other.address().bits()])?;
+        let at = |rank: usize, which: usize| Address::<u32>::from_bits(starts[2 * rank + which]);
+        let right = (rank + 1) % size;
+        let epoch = window.fence()?;
+        epoch.put(&[round; 50], right, at(right, 0).add(length - 50))?;
+        epoch.accumulate(&[1], Op::SUM, 0, at(0, 1))?;
+        let epoch = epoch.next()?;
+        assert_eq!(mine.load(length - 50), round);
+        assert_eq!(mine.load(length - 51), 0);
+        let count = size as u32;
+        let before = epoch.compare_and_swap(count, count, 0, at(0, 1))?;
+        assert_eq!(before, count);
+        let mut back = [0; 2];
+        epoch.get(&mut back, right, at(right, 0).add(length - 51))?;
+        assert_eq!(back, [0, round]);
+        let inside = Address::from_bits(starts[0] + 2);
+        assert_eq!(
+            epoch.put(&[1], 0, inside).unwrap_err().class(),
+            ErrorClass::ERR_DISP
+        );
+        epoch.end()?;
+        // A guard that is forgotten leaves its elements attached.
+        if round % 5 == 0 {
+            let _: &mut _ = Box::leak(Box::new(other));
+        }
+    }
+    window.free()
 }
 
 fn use_endpoint(endpoint: &Endpoint<'_>) -> Result<()> {

@@ -103,18 +103,18 @@ const fn aim(most: u32) -> Budget {
 
 #[rustfmt::skip]
 pub(super) const ROWS: [Row; 12] = [
-    row("Isend", 1, [at_most(70), at_most(90), at_most(90), at_most(110), at_most(110), at_most(110), at_most(144)], Some(57.0)),
-    row("Irecv", 1, [at_most(70), at_most(90), at_most(90), at_most(110), at_most(110), at_most(110), at_most(141)], Some(61.5)),
-    row("Send", 1, [at_most(70), at_most(90), at_most(90), at_most(110), at_most(110), at_most(110), at_most(130)], None),
-    row("Recv", 1, [at_most(192), at_most(215), at_most(215), aim(235), at_most(235), at_most(235), aim(255)], Some(182.0)),
-    row("Isend", 8, [at_most(70), at_most(90), at_most(90), at_most(110), at_most(110), at_most(110), at_most(144)], None),
-    row("Irecv", 8, [at_most(70), at_most(90), at_most(90), at_most(110), at_most(110), at_most(110), at_most(141)], None),
-    row("Send", 8, [at_most(70), at_most(90), at_most(90), at_most(110), at_most(110), at_most(110), at_most(130)], None),
-    row("Recv", 8, [at_most(195), at_most(215), at_most(215), aim(235), at_most(235), at_most(235), aim(255)], None),
-    row("Isend", 64, [at_most(240), at_most(247), at_most(247), at_most(265), at_most(265), at_most(265), aim(285)], Some(224.0)),
-    row("Irecv", 64, [at_most(70), at_most(90), at_most(90), at_most(110), at_most(110), at_most(110), at_most(141)], None),
-    row("Send", 64, [at_most(229), at_most(210), at_most(210), at_most(230), at_most(230), at_most(230), aim(250)], None),
-    row("Recv", 64, [at_most(318), at_most(340), at_most(340), aim(360), at_most(360), at_most(360), aim(380)], Some(313.0)),
+    row("Isend", 1, [at_most(70), at_most(90), at_most(90), at_most(110), at_most(110), at_most(110), at_most(105)], Some(57.0)),
+    row("Irecv", 1, [at_most(70), at_most(90), at_most(90), at_most(110), at_most(110), at_most(110), at_most(100)], Some(61.5)),
+    row("Send", 1, [at_most(70), at_most(90), at_most(90), at_most(110), at_most(110), at_most(110), at_most(92)], None),
+    row("Recv", 1, [at_most(192), at_most(215), at_most(215), aim(235), at_most(235), at_most(235), at_most(230)], Some(182.0)),
+    row("Isend", 8, [at_most(70), at_most(90), at_most(90), at_most(110), at_most(110), at_most(110), at_most(105)], None),
+    row("Irecv", 8, [at_most(70), at_most(90), at_most(90), at_most(110), at_most(110), at_most(110), at_most(100)], None),
+    row("Send", 8, [at_most(70), at_most(90), at_most(90), at_most(110), at_most(110), at_most(110), at_most(92)], None),
+    row("Recv", 8, [at_most(195), at_most(215), at_most(215), aim(235), at_most(235), at_most(235), at_most(232)], None),
+    row("Isend", 64, [at_most(240), at_most(247), at_most(247), at_most(265), at_most(265), at_most(265), at_most(240)], Some(224.0)),
+    row("Irecv", 64, [at_most(70), at_most(90), at_most(90), at_most(110), at_most(110), at_most(110), at_most(100)], None),
+    row("Send", 64, [at_most(229), at_most(210), at_most(210), at_most(230), at_most(230), at_most(230), at_most(225)], None),
+    row("Recv", 64, [at_most(318), at_most(340), at_most(340), aim(360), at_most(360), at_most(360), at_most(360)], Some(313.0)),
 ];
 
 const fn row(

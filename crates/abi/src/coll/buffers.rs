@@ -13,8 +13,8 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_BYTE, MPI_IN_PLACE};
 use mpi_abi_sys::types::MPI_Datatype;
 
-use super::exposed;
 use crate::datatype::{contiguous_span, host_memory as memory};
+use crate::exposed;
 use crate::handle::{DATATYPES, FIRST_DYNAMIC};
 
 /// The names of the arguments that describe elements, in one call.

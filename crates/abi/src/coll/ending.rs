@@ -10,7 +10,7 @@ use engine::comm::Comm;
 use engine::{Result, task};
 use mpi_abi_sys::types::MPI_Request;
 
-use super::exposed;
+use crate::exposed;
 
 /// How a call ends, in two words, which functions hand on in registers.
 #[derive(Clone, Copy)]
@@ -69,7 +69,7 @@ macro_rules! forms {
         pub(crate) unsafe fn $now($($argument: $kind,)* comm: mpi_abi_sys::types::MPI_Comm) -> i32 {
             let (call, ending) = ($crate::naming::named!(stringify!($now) $(, $argument)*), $crate::coll::ending::Ending::COMPLETE);
             // SAFETY: passed on.
-            $crate::error::run(call, comm, || unsafe { $work(call, ending, $($argument,)* comm).inspect_err($crate::coll::exposed::forget) })
+            $crate::error::run(call, comm, || unsafe { $work(call, ending, $($argument,)* comm).inspect_err($crate::exposed::forget) })
         }
 
         #[allow(clippy::too_many_arguments, clippy::allow_attributes, reason = "the standard's signature")]
@@ -86,7 +86,7 @@ macro_rules! forms {
                 let started = $work(call, ending, $($argument,)* comm);
                 started.inspect_err(|error| {
                     *request = mpi_abi_sys::constants::MPI_REQUEST_NULL;
-                    $crate::coll::exposed::forget(error);
+                    $crate::exposed::forget(error);
                 })
             })
         }
@@ -104,7 +104,7 @@ macro_rules! forms {
                     $crate::handle::INFOS.find(info, "info")?;
                 }
                 // SAFETY: passed on.
-                unsafe { $work(call, ending, $($argument,)* comm).inspect_err($crate::coll::exposed::forget) }
+                unsafe { $work(call, ending, $($argument,)* comm).inspect_err($crate::exposed::forget) }
             })
         }
     };
@@ -194,8 +194,12 @@ pub(crate) fn finish<A: Clone + 'static, W: Future<Output = Result<()>> + 'stati
     work: impl Fn(Arc<Comm>, A) -> W + 'static,
 ) -> Result<()> {
     let entered = comm.enter_collective(call)?;
-    if entered.is_checked() {
-        exposed::note(&comm, call, ending);
+    let buffers = entered.is_checked().then(exposed::take);
+    let is_planned = matches!(ending.how(), Ends::Planned(_));
+    if let Some(buffers) = &buffers
+        && !is_planned
+    {
+        buffers.note(comm.process(), call);
     }
     let (request, id) = match ending.how() {
         Ends::Complete => {
@@ -206,7 +210,14 @@ pub(crate) fn finish<A: Clone + 'static, W: Future<Output = Result<()>> + 'stati
             (request, started)
         }
         Ends::Planned(request) => {
-            let again = move |comm| work(comm, arguments.clone());
+            // The fast path knows no buffers.
+            let fast = fast.filter(|_| buffers.is_none());
+            let again = move |comm: Arc<Comm>| {
+                if let Some(buffers) = &buffers {
+                    buffers.note(comm.process(), call);
+                }
+                work(comm, arguments.clone())
+            };
             (request, engine::create::plan(call, &comm, fast, again)?)
         }
     };

@@ -6,7 +6,6 @@
 pub(crate) mod all;
 pub(crate) mod buffers;
 pub(crate) mod ending;
-pub(crate) mod exposed;
 pub(crate) mod neighbour;
 pub(crate) mod reduce;
 pub(crate) mod rooted;

@@ -18,12 +18,12 @@ use super::buffers::{
     span_of, span_of_all, spans_apart, target_block,
 };
 use super::ending::{Ending, attempt, finish, forms, rest};
-use super::exposed;
 use super::rooted::{is_member, is_root, root_of};
 use crate::comm::intra;
 use crate::datatype::contiguous_alike;
 use crate::datatype::create::{Address, array};
 use crate::error::run;
+use crate::exposed;
 use crate::handle::COMMS;
 use crate::naming::{Number, named};
 use crate::op::{bind, bind_into};

@@ -77,7 +77,7 @@ fn start_engine(level: ThreadLevel) -> engine::Result<()> {
         arguments::check_types();
     }
     if process.settings().check.rma {
-        crate::coll::exposed::start();
+        crate::exposed::start();
     }
     if engine::device::start(process.settings())? {
         arguments::know_devices();

@@ -18,7 +18,7 @@ use crate::datatype::arguments::contiguous_bytes;
 use crate::error::raise;
 use crate::p2p::decode::Envelope;
 use crate::p2p::end::{ByRequest, InBulk};
-use crate::p2p::receive::{irecv_any, irecv_bytes, irecv_locked, start};
+use crate::p2p::receive::{irecv_any, irecv_bytes, irecv_further, start};
 
 macro_rules! receives {
     ($($name:ident $profiled:ident $call:ident;)*) => {
@@ -115,7 +115,7 @@ unsafe fn receive_predefined<K: Call>(
             Posted::Posted(_) => 0,
             Posted::Unreached => {
                 cold_path();
-                irecv_locked::<K, InBulk>(buf, bytes, object, 0, 0, InBulk)
+                irecv_further::<K, InBulk>(buf, bytes, object, 0, 0, InBulk)
             }
             Posted::Refused | Posted::Contended | Posted::PostedWake(_) => {
                 cold_path();

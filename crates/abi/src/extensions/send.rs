@@ -24,7 +24,7 @@ use crate::error::raise;
 use crate::handle::COMMS;
 use crate::p2p::decode::Envelope;
 use crate::p2p::end::{AtReturn, ByRequest, End, InBulk};
-use crate::p2p::send::{send_any, send_bytes, send_locked, start};
+use crate::p2p::send::{send_any, send_bytes, send_further, start};
 
 macro_rules! sends {
     ($($name:ident $profiled:ident $call:ident;)*) => {
@@ -137,7 +137,7 @@ unsafe fn send_predefined<K: Call, E: End>(
                 match place.comm() {
                     None => any_predefined::<K, E>(buf, count, datatype, dest, comm, end),
                     Some(object) if done == Injected::Unreached => {
-                        send_locked::<K, E>(buf, bytes, object, dest, 0, end)
+                        send_further::<K, E>(buf, bytes, object, dest, 0, end)
                     }
                     Some(object) => send_bytes::<K, E>(buf, bytes, object, dest, 0, end),
                 }

@@ -7,10 +7,12 @@ use engine::completion::in_array;
 use engine::p2p::persistent::start_at_once;
 use engine::p2p::{Mode, persistent};
 use engine::request::RequestId;
+use engine::rma::BufferUse;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
 
 use super::decode::{decode, decode_target};
 use crate::error::{inactive, raise, run};
+use crate::exposed;
 use crate::naming::{Number, named};
 use crate::request::{comm_handle, slice};
 use crate::state::{is_active, require_process, vci_unlocked};
@@ -28,6 +30,7 @@ macro_rules! send_inits {
                     let _entered = comm.enter_endpoint(call)?;
                     // SAFETY: the program keeps the buffer while the request exists (crate head).
                     let id = unsafe { persistent::send_init(comm, memory, dest, tag, Mode::$mode) }?;
+                    exposed::plan(id, &memory, BufferUse::Read, call);
                     // SAFETY: the result is writable (crate head).
                     unsafe { *request = id.0 as usize };
                     Ok(())
@@ -59,6 +62,7 @@ pub(crate) unsafe fn MPI_Recv_init(
         let _entered = comm.enter_endpoint(call)?;
         // SAFETY: the program keeps the buffer while the request exists (crate head).
         let id = unsafe { persistent::recv_init(comm, memory, source, tag) }?;
+        exposed::plan(id, &memory, BufferUse::Written, call);
         // SAFETY: the result is writable (crate head).
         unsafe { *request = id.0 as usize };
         Ok(())
@@ -95,7 +99,10 @@ unsafe fn start(call: &'static str, count: i32, requests: *mut MPI_Request) -> i
     };
     let is_array = call != "MPI_Start";
     for (index, &mut id) in ids.iter_mut().enumerate() {
-        let started = require_process().and_then(|process| persistent::start(process.vci(), id));
+        let started = require_process().and_then(|process| {
+            let started = persistent::start(process.vci(), id);
+            started.inspect(|()| exposed::note_started(process, id))
+        });
         if let Err(mut error) = started {
             if is_array {
                 error = in_array(error, index);

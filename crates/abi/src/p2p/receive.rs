@@ -8,7 +8,7 @@ use std::hint::cold_path;
 
 use engine::comm::Comm;
 use engine::completion;
-use engine::p2p::{self, Memory, Posted};
+use engine::p2p::{self, Memory, Posted, Stage};
 use engine::rma::{self, BufferUse};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
 
@@ -42,7 +42,7 @@ pub(crate) unsafe fn start<K: Call, E: End, C: Count>(
             Posted::Posted(id) => end.tell(id),
             Posted::Unreached => {
                 cold_path();
-                irecv_locked::<K, E>(buf, bytes, object, source, tag, end)
+                irecv_further::<K, E>(buf, bytes, object, source, tag, end)
             }
             Posted::Refused | Posted::Contended | Posted::PostedWake(_) => {
                 cold_path();
@@ -67,10 +67,33 @@ pub(crate) unsafe fn MPI_Irecv<C: Count>(
     unsafe { start::<call::Irecv<C>, _, C>(buf, count, datatype, source, tag, comm, end) }
 }
 
-/// A receive of contiguous bytes that the first stage does not reach. Its arguments lie where MPI_Irecv's do.
+/// A receive of contiguous bytes, from a rank that the first stage does not reach.
+#[inline(always)]
+pub(crate) unsafe fn irecv_further<K: Call, E: End>(
+    buf: *mut c_void,
+    bytes: usize,
+    comm: &Comm,
+    source: i32,
+    tag: i32,
+    end: E,
+) -> i32 {
+    // SAFETY: the program keeps the buffer until the operation is complete, and the result is writable (crate head).
+    unsafe {
+        match p2p::stage_of_receive::<K>(comm, source) {
+            Stage::Locked => irecv_locked::<K, E>(buf, bytes, comm, source, tag, end),
+            Stage::Mapped => irecv_mapped::<K, E>(buf, bytes, comm, source, tag, end),
+            Stage::Lane => {
+                cold_path();
+                irecv_on_lane::<K, E>(buf, bytes, comm, source, tag, end)
+            }
+        }
+    }
+}
+
+/// [`Stage::Locked`]. Its arguments lie where MPI_Irecv's do.
 // TIER: short
 #[inline(never)]
-pub(crate) unsafe extern "C" fn irecv_locked<K: Call, E: End>(
+unsafe extern "C" fn irecv_locked<K: Call, E: End>(
     buf: *mut c_void,
     bytes: usize,
     comm: &Comm,
@@ -81,13 +104,9 @@ pub(crate) unsafe extern "C" fn irecv_locked<K: Call, E: End>(
     // SAFETY: the program keeps the buffer until the operation is complete, and the result is writable (crate head).
     unsafe {
         match p2p::post_locked::<K>(comm, buf.cast(), bytes, source, tag) {
-            Posted::Refused => {
+            Posted::Refused | Posted::Unreached => {
                 cold_path();
                 irecv_bytes::<K, E>(buf, bytes, comm, source, tag, end)
-            }
-            Posted::Unreached => {
-                cold_path();
-                irecv_on_lane::<K, E>(buf, bytes, comm, source, tag, end)
             }
             Posted::Contended => {
                 cold_path();
@@ -119,7 +138,39 @@ unsafe extern "C" fn irecv_later<K: Call, E: End>(
     unsafe { irecv_bytes::<K, E>(buf, bytes, comm, source, tag, end) }
 }
 
-/// As [`irecv_locked`], on a communicator whose tags name VCIs.
+/// [`Stage::Mapped`].
+// TIER: short
+#[inline(never)]
+unsafe extern "C" fn irecv_mapped<K: Call, E: End>(
+    buf: *mut c_void,
+    bytes: usize,
+    comm: &Comm,
+    source: i32,
+    tag: i32,
+    end: E,
+) -> i32 {
+    // SAFETY: the program keeps the buffer until the operation is complete, and the result is writable (crate head).
+    unsafe {
+        match p2p::post_mapped::<K>(comm, buf.cast(), bytes, source, tag) {
+            Posted::Refused | Posted::Unreached => {
+                cold_path();
+                irecv_bytes::<K, E>(buf, bytes, comm, source, tag, end)
+            }
+            Posted::Contended => {
+                cold_path();
+                irecv_later::<K, E>(buf, bytes, comm, source, tag, end)
+            }
+            Posted::Posted(id) => end.tell(id),
+            Posted::PostedWake(id) => {
+                cold_path();
+                end.tell(id);
+                p2p::wake_contenders(comm)
+            }
+        }
+    }
+}
+
+/// [`Stage::Lane`]. What the lane refuses stays on it.
 // TIER: short
 #[inline(never)]
 unsafe extern "C" fn irecv_on_lane<K: Call, E: End>(
@@ -132,14 +183,18 @@ unsafe extern "C" fn irecv_on_lane<K: Call, E: End>(
 ) -> i32 {
     // SAFETY: the program keeps the buffer until the operation is complete, and the result is writable (crate head).
     unsafe {
-        let Some(lane) = p2p::lane_of_receive::<K>(comm, tag) else {
+        let Some(lane) = p2p::lane_of_receive::<K>(comm, source, tag) else {
             cold_path();
             return irecv_bytes::<K, E>(buf, bytes, comm, source, tag, end);
         };
         match p2p::post_locked::<K>(lane, buf.cast(), bytes, source, tag) {
-            Posted::Refused | Posted::Unreached | Posted::Contended => {
+            Posted::Refused | Posted::Unreached => {
                 cold_path();
-                irecv_bytes::<K, E>(buf, bytes, comm, source, tag, end)
+                irecv_bytes::<K, E>(buf, bytes, lane, source, tag, end)
+            }
+            Posted::Contended => {
+                cold_path();
+                irecv_later::<K, E>(buf, bytes, lane, source, tag, end)
             }
             Posted::Posted(id) => end.tell(id),
             Posted::PostedWake(id) => {
@@ -151,7 +206,7 @@ unsafe extern "C" fn irecv_on_lane<K: Call, E: End>(
     }
 }
 
-/// As [`irecv_locked`], of what neither stage posts.
+/// A receive of contiguous bytes that no fast stage posts.
 #[inline(never)]
 pub(crate) unsafe extern "C" fn irecv_bytes<K: Call, E: End>(
     buf: *mut c_void,
@@ -203,35 +258,97 @@ pub(crate) unsafe fn MPI_Recv<C: Count>(
         // SAFETY: passed on.
         return unsafe { recv_any::<C>(buf, count.into(), datatype, source, tag, comm, status) };
     };
+    if !p2p::reaches_receive(object, source) {
+        cold_path();
+        // SAFETY: passed on.
+        return unsafe { recv_by_taker::<C>(buf, bytes, object, source, tag, status) };
+    }
+    // SAFETY: passed on.
+    unsafe { recv_contiguous::<C>(buf, bytes, object, source, tag, status) }
+}
+
+/// A blocking receive of contiguous bytes: of a message that is there, or of one that is posted and waited for.
+#[inline(always)]
+unsafe fn recv_contiguous<C: Wide>(
+    buf: *mut c_void,
+    bytes: usize,
+    comm: &Comm,
+    source: i32,
+    tag: i32,
+    status: *mut MPI_Status,
+) -> i32 {
     let memory = Memory::contiguous(buf.cast(), bytes);
     // SAFETY: the program keeps the buffer during the call (crate head).
-    if let Some(found) = unsafe { p2p::receive_soon(object, memory, source, tag) } {
+    if let Some(found) = unsafe { p2p::receive_soon(comm, memory, source, tag) } {
         store_single(status, found);
         return 0;
     }
     // SAFETY: as above.
-    let id =
-        match unsafe { p2p::post_now::<p2p::NoPromise>(object, buf.cast(), bytes, source, tag) } {
-            Posted::Posted(id) => id,
-            Posted::PostedWake(id) => {
-                p2p::wake_contenders(object);
-                id
-            }
-            // SAFETY: passed on.
-            Posted::Refused | Posted::Contended | Posted::Unreached => unsafe {
-                return recv_any::<C>(buf, count.into(), datatype, source, tag, comm, status);
-            },
-        };
+    let id = match unsafe { p2p::post_now::<p2p::NoPromise>(comm, buf.cast(), bytes, source, tag) }
+    {
+        Posted::Posted(id) => id,
+        Posted::PostedWake(id) => {
+            p2p::wake_contenders(comm);
+            id
+        }
+        // SAFETY: passed on.
+        Posted::Refused | Posted::Contended | Posted::Unreached => unsafe {
+            return recv_bytes::<C>(buf, bytes, comm, source, tag, status);
+        },
+    };
     let call = called::<C>("MPI_Recv", "MPI_Recv_c");
-    match p2p::receive_posted(object, id, call) {
+    match p2p::receive_posted(comm, id, call) {
         Ok(found) => {
             store_single(status, found);
             0
         }
-        Err(error) => raise(call, comm, error),
+        Err(error) => raise(call, handle_of(comm), error),
     }
 }
 
+/// As [`recv_contiguous`], on a communicator whose tags name VCIs, or of a rank that no fast stage reaches.
+// TIER: short
+#[inline(never)]
+unsafe extern "C" fn recv_by_taker<C: Wide>(
+    buf: *mut c_void,
+    bytes: usize,
+    comm: &Comm,
+    source: i32,
+    tag: i32,
+    status: *mut MPI_Status,
+) -> i32 {
+    let comm = p2p::taker_of_receive(comm, source, tag);
+    // SAFETY: passed on.
+    unsafe { recv_contiguous::<C>(buf, bytes, comm, source, tag, status) }
+}
+
+/// As [`recv_contiguous`], of what its stages do not take, and all errors of its arguments.
+#[inline(never)]
+unsafe extern "C" fn recv_bytes<C: Wide>(
+    buf: *mut c_void,
+    bytes: usize,
+    comm: &Comm,
+    source: i32,
+    tag: i32,
+    status: *mut MPI_Status,
+) -> i32 {
+    let call = called::<C>("MPI_Recv", "MPI_Recv_c");
+    let memory = Memory::contiguous(buf.cast(), bytes);
+    let done = comm.enter_endpoint(call).and_then(|_entered| {
+        // SAFETY: the program keeps the buffer during the call (crate head).
+        let mut id = unsafe { p2p::irecv(comm, memory, source, tag) }?;
+        completion::wait(comm.vci(), &mut id, call)
+    });
+    match done {
+        Ok(found) => {
+            store_single(status, found);
+            0
+        }
+        Err(error) => raise(call, handle_of(comm), error),
+    }
+}
+
+/// A receive into whatever memory, and all errors of its arguments.
 #[inline(never)]
 unsafe extern "C" fn recv_any<C: Wide>(
     buf: *mut c_void,

@@ -8,7 +8,7 @@ use std::hint::cold_path;
 
 use engine::Result;
 use engine::comm::Comm;
-use engine::p2p::{self, Injected, Memory, Mode};
+use engine::p2p::{self, Injected, Memory, Mode, Stage};
 use engine::request::RequestId;
 use engine::rma::{self, BufferUse};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request};
@@ -41,7 +41,7 @@ pub(crate) unsafe fn start<K: Call, E: End, C: Count>(
         match p2p::inject::<K>(object, buf.cast(), bytes, dest, tag) {
             Injected::Unreached => {
                 cold_path();
-                send_locked::<K, E>(buf, bytes, object, dest, tag, end)
+                send_further::<K, E>(buf, bytes, object, dest, tag, end)
             }
             Injected::Refused | Injected::Contended => {
                 cold_path();
@@ -105,10 +105,33 @@ pub(crate) unsafe extern "C" fn send_any<K: Call, E: End>(
     unsafe { send_decoded(K::NAME, decoded, start, comm, end) }
 }
 
-/// A send of bytes that fit a cell, to a rank that the first stage does not reach. Its arguments lie where MPI_Isend's do.
+/// A send of bytes that fit a cell, to a rank that the first stage does not reach.
+#[inline(always)]
+pub(crate) unsafe fn send_further<K: Call, E: End>(
+    buf: *const c_void,
+    bytes: usize,
+    comm: &Comm,
+    dest: i32,
+    tag: i32,
+    end: E,
+) -> i32 {
+    // SAFETY: the buffer is readable and the result writable (crate head).
+    unsafe {
+        match p2p::stage_of_send::<K>(comm, dest) {
+            Stage::Locked => send_locked::<K, E>(buf, bytes, comm, dest, tag, end),
+            Stage::Mapped => send_mapped::<K, E>(buf, bytes, comm, dest, tag, end),
+            Stage::Lane => {
+                cold_path();
+                send_on_lane::<K, E>(buf, bytes, comm, dest, tag, end)
+            }
+        }
+    }
+}
+
+/// [`Stage::Locked`]. Its arguments lie where MPI_Isend's do.
 // TIER: short
 #[inline(never)]
-pub(crate) unsafe extern "C" fn send_locked<K: Call, E: End>(
+unsafe extern "C" fn send_locked<K: Call, E: End>(
     buf: *const c_void,
     bytes: usize,
     comm: &Comm,
@@ -119,13 +142,9 @@ pub(crate) unsafe extern "C" fn send_locked<K: Call, E: End>(
     // SAFETY: the buffer is readable and the result writable (crate head).
     unsafe {
         match p2p::inject_locked::<K>(comm, buf.cast(), bytes, dest, tag) {
-            Injected::Refused => {
+            Injected::Refused | Injected::Unreached => {
                 cold_path();
                 send_bytes::<K, E>(buf, bytes, comm, dest, tag, end)
-            }
-            Injected::Unreached => {
-                cold_path();
-                send_on_lane::<K, E>(buf, bytes, comm, dest, tag, end)
             }
             Injected::Contended => {
                 cold_path();
@@ -157,7 +176,39 @@ unsafe extern "C" fn send_later<K: Call, E: End>(
     unsafe { send_bytes::<K, E>(buf, bytes, comm, dest, tag, end) }
 }
 
-/// As [`send_locked`], on a communicator whose tags name VCIs.
+/// [`Stage::Mapped`].
+// TIER: short
+#[inline(never)]
+unsafe extern "C" fn send_mapped<K: Call, E: End>(
+    buf: *const c_void,
+    bytes: usize,
+    comm: &Comm,
+    dest: i32,
+    tag: i32,
+    end: E,
+) -> i32 {
+    // SAFETY: the buffer is readable and the result writable (crate head).
+    unsafe {
+        match p2p::inject_mapped::<K>(comm, buf.cast(), bytes, dest, tag) {
+            Injected::Refused | Injected::Unreached => {
+                cold_path();
+                send_bytes::<K, E>(buf, bytes, comm, dest, tag, end)
+            }
+            Injected::Contended => {
+                cold_path();
+                send_later::<K, E>(buf, bytes, comm, dest, tag, end)
+            }
+            Injected::Sent => end.tell(RequestId::SENT),
+            Injected::SentWake => {
+                cold_path();
+                end.tell(RequestId::SENT);
+                p2p::wake::<K>(comm, dest)
+            }
+        }
+    }
+}
+
+/// [`Stage::Lane`]. What the lane refuses stays on it.
 // TIER: short
 #[inline(never)]
 unsafe extern "C" fn send_on_lane<K: Call, E: End>(
@@ -170,14 +221,18 @@ unsafe extern "C" fn send_on_lane<K: Call, E: End>(
 ) -> i32 {
     // SAFETY: the buffer is readable and the result writable (crate head).
     unsafe {
-        let Some(lane) = p2p::lane_of_send::<K>(comm, tag) else {
+        let Some(lane) = p2p::lane_of_send::<K>(comm, dest, tag) else {
             cold_path();
             return send_bytes::<K, E>(buf, bytes, comm, dest, tag, end);
         };
         match p2p::inject_locked::<K>(lane, buf.cast(), bytes, dest, tag) {
-            Injected::Refused | Injected::Unreached | Injected::Contended => {
+            Injected::Refused | Injected::Unreached => {
                 cold_path();
-                send_bytes::<K, E>(buf, bytes, comm, dest, tag, end)
+                send_bytes::<K, E>(buf, bytes, lane, dest, tag, end)
+            }
+            Injected::Contended => {
+                cold_path();
+                send_later::<K, E>(buf, bytes, lane, dest, tag, end)
             }
             Injected::Sent => end.tell(RequestId::SENT),
             Injected::SentWake => {

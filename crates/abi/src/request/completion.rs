@@ -17,6 +17,7 @@ use mpi_abi_sys::types::{MPI_Comm, MPI_Request, MPI_Status};
 
 use super::generalized;
 use crate::error::run;
+use crate::exposed;
 use crate::handle::COMMS;
 use crate::state::{active_vci, process, require_process, vci_unlocked};
 use crate::status::{store, store_at, store_single};
@@ -329,6 +330,7 @@ pub(crate) unsafe fn MPI_Request_free(request: *mut MPI_Request) -> i32 {
     let before = *id;
     run("MPI_Request_free", comm_handle(before), || {
         completion::free(vci()?, id)?;
+        exposed::forget_request(before);
         generalized::free(before)
     })
 }

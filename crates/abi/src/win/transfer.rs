@@ -350,6 +350,7 @@ pub(crate) unsafe fn put_to(from: *const u8, end: *mut u8, bytes: usize) -> i32 
         match bytes {
             8 => copy_word::<u64>(from, end.sub(8)),
             4 => copy_word::<u32>(from, end.sub(4)),
+            1 => copy_word::<u8>(from, end.sub(1)),
             _ => put_bytes(from, end, bytes),
         }
     }
@@ -368,6 +369,7 @@ pub(crate) unsafe fn get_from(end: *const u8, to: *mut u8, bytes: usize) -> i32 
         match bytes {
             8 => copy_word::<u64>(end.sub(8), to),
             4 => copy_word::<u32>(end.sub(4), to),
+            1 => copy_word::<u8>(end.sub(1), to),
             _ => get_bytes(end, to, bytes),
         }
     }
@@ -405,15 +407,23 @@ unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) -> i32 {
         match bytes {
             16..=32 => copy_ends::<u128>(from, to, bytes),
             8..16 => copy_ends::<u64>(from, to, bytes),
-            1 => copy_word::<u8>(from, to),
             2..4 => copy_ends::<u16>(from, to, bytes),
             4..8 => copy_ends::<u32>(from, to, bytes),
-            _ => {
-                layout::copy_bytes(from, to, bytes);
-                0
-            }
+            _ => copy_long(from, to, bytes),
         }
     }
+}
+
+/// Copies any number of bytes; 0, so that callers end with a jump.
+///
+/// # Safety
+/// As for [`copy`].
+// account: fabric
+#[inline(never)]
+unsafe extern "C" fn copy_long(from: *const u8, to: *mut u8, bytes: usize) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { layout::copy_bytes(from, to, bytes) };
+    0
 }
 
 /// Copies by a word at either end.

@@ -377,8 +377,8 @@ impl Comm {
             *self.vci.get() = vci;
             let world = world_ranks(process, &self.group, self.has_world_ranks());
             *self.route.get() = Route::new(vci, self.owner.map(), self.peers, world);
-            if self.is_spread() {
-                (*self.route.get()).block();
+            if let Some(lanes) = self.lanes.get() {
+                (*self.route.get()).lead_to(lanes.table());
             }
         }
         Ok(())

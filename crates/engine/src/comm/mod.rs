@@ -12,6 +12,7 @@ mod communicator;
 pub(crate) mod context;
 pub(crate) mod endpoint;
 mod hints;
+mod lane_table;
 mod network;
 pub(crate) mod node_map;
 mod overlap;

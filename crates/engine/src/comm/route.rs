@@ -5,6 +5,7 @@
 
 use std::ptr::NonNull;
 
+use super::lane_table::LaneTable;
 use crate::identity::{LinkIndex, Rank};
 use crate::progress::Vci;
 use crate::request::RankMap;
@@ -35,6 +36,8 @@ pub(crate) struct Route {
     pub(crate) unlocked_members: u32,
     /// The peers by rank, of a map that is not linear; else null. The communicator's map owns them.
     table: *const LinkIndex,
+    /// The lanes, where tags name them.
+    pub(super) lanes: LaneTable,
 }
 
 impl Route {
@@ -72,11 +75,13 @@ impl Route {
             locked_ranks,
             fast_ranks,
             table,
+            lanes: LaneTable::NONE,
         }
     }
 
-    /// Lets the fast paths reach no rank.
-    pub(super) fn block(&mut self) {
+    /// Lets the fast paths reach no rank but on lanes.
+    pub(super) fn lead_to(&mut self, lanes: LaneTable) {
+        self.lanes = lanes;
         (self.unlocked_ranks, self.locked_ranks, self.fast_ranks) = (0, 0, 0);
         (
             self.unlocked_world,

@@ -12,6 +12,7 @@ use std::fmt::Display;
 use std::hint::cold_path;
 use std::sync::{Arc, OnceLock};
 
+use super::lane_table::{LaneEntries, LaneTable};
 use super::{Comm, endpoint};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::identity::{MOST_VCIS, VciIndex};
@@ -203,9 +204,17 @@ pub(crate) struct Lanes {
     is_checked: bool,
     /// By own VCI and then by the peer's; the last of each own VCI takes messages of any source.
     lanes: Box<[OnceLock<Arc<Comm>>]>,
+    /// Those that the fast stages find by the bits of a tag: none where these are many, or tags are checked.
+    by_tag: Option<LaneEntries>,
 }
 
 impl Lanes {
+    /// What the fast stages find lanes by.
+    pub(super) fn table(&self) -> LaneTable {
+        let by_tag = self.by_tag.as_ref();
+        by_tag.map_or(LaneTable::NONE, LaneEntries::table)
+    }
+
     /// Which of the VCIs the sending and the receiving thread of a tag have.
     #[inline(always)]
     fn ends(&self, tag: i32) -> Result<(u32, u32)> {
@@ -213,14 +222,6 @@ impl Lanes {
             self.spread.check_threads_of(tag as u32)?;
         }
         Ok(self.spread.ends(tag as u32))
-    }
-
-    /// The lane of two VCIs, if it was used before; that of messages of any source is another one.
-    #[inline(always)]
-    fn made(&self, own: u32, other: u32) -> Option<&Comm> {
-        let index = own * (self.spread.vcis + 1) + other;
-        let lane = self.lanes.get(index as usize)?.get()?;
-        Some(lane)
     }
 
     fn iter(&self) -> impl Iterator<Item = &Arc<Comm>> {
@@ -236,14 +237,20 @@ impl Comm {
         }
         let count = spread.vcis as usize * (spread.vcis as usize + 1);
         let lanes = (0..count).map(|_| OnceLock::new()).collect();
+        let is_checked = self.vci().checks_hints();
+        let bits = 2 * spread.bits;
+        let has_entries = bits <= LaneEntries::MOST_BITS && !is_checked;
         // A communicator gets its hints once, when it is made.
-        let _ = self.lanes.set(Box::new(Lanes {
-            spread,
-            is_checked: self.vci().checks_hints(),
-            lanes,
-        }));
+        let lanes = self.lanes.get_or_init(|| {
+            Box::new(Lanes {
+                spread,
+                is_checked,
+                lanes,
+                by_tag: has_entries.then(|| LaneEntries::new(spread.shift, bits)),
+            })
+        });
         // SAFETY: nobody uses the communicator yet (caller).
-        unsafe { (*self.route.get()).block() };
+        unsafe { (*self.route.get()).lead_to(lanes.table()) };
     }
 
     /// The hints about VCIs in force, and their values.
@@ -258,22 +265,20 @@ impl Comm {
         self.lanes.get().is_some()
     }
 
-    /// The lane of a send with this tag, for the fast stages; `None` when the slow stages decide: on the first use of a lane, too.
+    /// The lane of a send with this tag, for the fast stages; `None` when the slow stages decide: on the first use of a tag, too.
     // TIER: short
     #[inline(always)]
-    pub(crate) fn made_lane_to(&self, tag: i32) -> Option<&Self> {
-        let lanes = self.lanes.get()?;
-        let (sender, receiver) = lanes.spread.ends(tag as u32);
-        lanes.made(sender, receiver)
+    pub(crate) fn known_lane_to(&self, tag: i32) -> Option<&Self> {
+        // SAFETY: entries and lanes live as long as the communicator.
+        unsafe { self.route().lanes.lane_to(tag) }
     }
 
     /// The same of a receive from one source.
     // TIER: short
     #[inline(always)]
-    pub(crate) fn made_lane_from(&self, tag: i32) -> Option<&Self> {
-        let lanes = self.lanes.get()?;
-        let (sender, receiver) = lanes.spread.ends(tag as u32);
-        lanes.made(receiver, sender)
+    pub(crate) fn known_lane_from(&self, tag: i32) -> Option<&Self> {
+        // SAFETY: as there.
+        unsafe { self.route().lanes.lane_from(tag) }
     }
 
     /// The lane of a send with this tag; `None` when the call is wrong anyway, or the communicator is not spread.
@@ -285,7 +290,11 @@ impl Comm {
             return Ok(None);
         };
         let (sender, receiver) = lanes.ends(tag)?;
-        self.lane(lanes, sender, Some(receiver)).map(Some)
+        let lane = self.lane(lanes, sender, Some(receiver))?;
+        if let Some(by_tag) = &lanes.by_tag {
+            by_tag.note_to(tag, lane);
+        }
+        Ok(Some(lane))
     }
 
     /// The same of a receive, from any source or from one.
@@ -297,8 +306,14 @@ impl Comm {
             return Ok(None);
         };
         let (sender, receiver) = lanes.ends(tag)?;
-        let sender = Some(sender).filter(|_| !is_any_source);
-        self.lane(lanes, receiver, sender).map(Some)
+        if is_any_source {
+            return self.lane(lanes, receiver, None).map(Some);
+        }
+        let lane = self.lane(lanes, receiver, Some(sender))?;
+        if let Some(by_tag) = &lanes.by_tag {
+            by_tag.note_from(tag, lane);
+        }
+        Ok(Some(lane))
     }
 
     /// Over how many VCIs, of `wanted`, a partitioned request is spread. One VCI serves calls that do

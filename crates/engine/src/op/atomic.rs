@@ -8,11 +8,10 @@
 
 use std::sync::OnceLock;
 
-use sys::sync::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
-
 use super::Operator;
 use super::kernel::Kernel;
 use super::reduction::kernel_for;
+use super::word::{Word, cell};
 use crate::datatype::predefined::NULL_CODE;
 use crate::datatype::{Category, Number, Predefined, Shape};
 
@@ -230,85 +229,6 @@ unsafe fn copy_elements(shape: Shape, from: *const u8, to: *mut u8, count: usize
     }
 }
 
-/// A number that the processor changes in one step.
-trait Word: Copy + PartialEq {
-    type Cell: 'static;
-
-    fn load(cell: &Self::Cell) -> Self;
-    fn store(cell: &Self::Cell, value: Self);
-    fn swap(cell: &Self::Cell, value: Self) -> Self;
-    fn add(cell: &Self::Cell, value: Self) -> Self;
-    fn and(cell: &Self::Cell, value: Self) -> Self;
-    fn or(cell: &Self::Cell, value: Self) -> Self;
-    fn xor(cell: &Self::Cell, value: Self) -> Self;
-    fn compare_exchange(cell: &Self::Cell, old: Self, new: Self) -> Result<Self, Self>;
-}
-
-macro_rules! words {
-    ($($word:ty: $cell:ty;)*) => {
-        $(impl Word for $word {
-            type Cell = $cell;
-
-            #[inline(always)]
-            fn load(cell: &$cell) -> Self {
-                // PAIRS: window.accumulate. Who reads a value sees what its writer wrote before.
-                cell.load(Ordering::Acquire)
-            }
-            #[inline(always)]
-            fn store(cell: &$cell, value: Self) {
-                // PAIRS: window.accumulate
-                cell.store(value, Ordering::Release);
-            }
-            #[inline(always)]
-            fn swap(cell: &$cell, value: Self) -> Self {
-                // PAIRS: window.accumulate
-                cell.swap(value, Ordering::AcqRel)
-            }
-            #[inline(always)]
-            fn add(cell: &$cell, value: Self) -> Self {
-                // PAIRS: window.accumulate
-                cell.fetch_add(value, Ordering::AcqRel)
-            }
-            #[inline(always)]
-            fn and(cell: &$cell, value: Self) -> Self {
-                // PAIRS: window.accumulate
-                cell.fetch_and(value, Ordering::AcqRel)
-            }
-            #[inline(always)]
-            fn or(cell: &$cell, value: Self) -> Self {
-                // PAIRS: window.accumulate
-                cell.fetch_or(value, Ordering::AcqRel)
-            }
-            #[inline(always)]
-            fn xor(cell: &$cell, value: Self) -> Self {
-                // PAIRS: window.accumulate
-                cell.fetch_xor(value, Ordering::AcqRel)
-            }
-            #[inline(always)]
-            fn compare_exchange(cell: &$cell, old: Self, new: Self) -> Result<Self, Self> {
-                // PAIRS: window.accumulate
-                cell.compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire)
-            }
-        })*
-    };
-}
-words! {
-    u8: AtomicU8;
-    u16: AtomicU16;
-    u32: AtomicU32;
-    u64: AtomicU64;
-}
-
-/// The word at an aligned address.
-///
-/// # Safety
-/// The address is aligned, and readable and writable while the result is used; others change it by atomic instructions only.
-#[inline(always)]
-unsafe fn cell<'a, W: Word>(address: *mut u8) -> &'a W::Cell {
-    // SAFETY: the caller's promise; an atomic has the size of its number.
-    unsafe { &*address.cast::<W::Cell>() }
-}
-
 /// Calls `update` with each word and its operand; the result is what the word was.
 ///
 /// # Safety
@@ -463,9 +383,13 @@ unsafe fn read_words<W: Word>(
     count: usize,
     _kernel: Kernel,
 ) {
-    if !old.is_null() {
-        // SAFETY: the caller's promise; what stands for the source is not looked at.
-        unsafe { for_each_word::<W>(target, target, old, count, |cell, _| W::load(cell)) };
+    let bytes = size_of::<W>();
+    for start in (0..count * bytes).step_by(bytes).filter(|_| !old.is_null()) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let word = W::load(cell::<W>(target.add(start)));
+            old.add(start).cast::<W>().write_unaligned(word);
+        }
     }
 }
 

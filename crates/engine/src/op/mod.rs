@@ -4,7 +4,7 @@
 //! An [`Op`] joined with a datatype is a [`Reduction`], which is checked once and then applied to memory many
 //! times. Predefined operations are one generic kernel per operation and number ([`kernel`]), which the compiler
 //! vectorises; [`half`], [`extended`] and [`quad`] compute with numbers that the processor lacks, [`logical`] with the booleans of
-//! Fortran compilers that have literals of their own. [`atomic`] combines into memory that others combine into, too. User functions belong to the
+//! Fortran compilers that have literals of their own. [`atomic`] combines into memory that others combine into, too, by the processor's words ([`word`]). User functions belong to the
 //! face that created them (they take its handles) and are never called with a lock held.
 
 mod atomic;
@@ -14,9 +14,11 @@ mod kernel;
 pub mod logical;
 mod quad;
 mod reduction;
+mod word;
 
 pub(crate) use atomic::{
     AtomicReduction, compare_and_swap, compare_and_swap_locked, is_comparable_word,
 };
 pub(crate) use reduction::undefined;
 pub use reduction::{OPERATORS, Op, Operator, OperatorRow, Reduction, UserFunction, reduce_local};
+pub(crate) use word::{load_words, store_words};

@@ -266,11 +266,11 @@ fn fast_stages_take_the_lane_of_a_tag_and_nothing_of_other_vcis() {
         // From thread 2 to thread 2, of which neither has the communicator's VCI.
         let tag = 0b10_10;
         assert_eq!(exchange_tagged(&comm, tag, 8).unwrap().bytes, 8);
-        let lane = lane_of_send::<NoPromise>(&comm, tag).expect("it was used");
+        let lane = lane_of_send::<NoPromise>(&comm, myself, tag).expect("it was used");
         assert_ne!(lane.vci().index(), comm.vci().index());
         let (out, mut into) = ([5u8; 8], [0u8; 8]);
         let before = locks_taken(&comm);
-        let there = lane_of_receive::<NoPromise>(&comm, tag).expect("it was used");
+        let there = lane_of_receive::<NoPromise>(&comm, myself, tag).expect("it was used");
         // SAFETY: the data outlive the request.
         let posted = unsafe { post_locked::<NoPromise>(there, into.as_mut_ptr(), 8, myself, tag) };
         let Posted::Posted(mut id) = posted else {
@@ -287,8 +287,8 @@ fn fast_stages_take_the_lane_of_a_tag_and_nothing_of_other_vcis() {
             // Asking takes each lock once, sending and receiving that of one VCI.
             assert_eq!(after - before > 1, vci == own, "VCI {vci:?}");
         }
-        // The fast stages leave a lane that was not used, and a tag that is none, to the slow path.
-        let reached = |tag: i32| lane_of_send::<NoPromise>(&comm, tag).is_some();
+        // The fast stages leave a tag that was not used, and one that is none, to the slow path.
+        let reached = |tag: i32| lane_of_send::<NoPromise>(&comm, myself, tag).is_some();
         assert!(!reached(0b01_00));
         // SAFETY: as above.
         let refused = unsafe { send_now::<NoPromise>(&comm, out.as_ptr(), 8, myself, -1) };

@@ -25,9 +25,10 @@ pub(crate) use arguments::{check_rank, check_tag};
 pub use both::isendrecv;
 pub use fabric::ring::INJECT_BYTES;
 pub use fast::{
-    Injected, Posted, exchange_soon, inject, inject_locked, inject_predefined, lane_of_receive,
-    lane_of_send, let_owner_work, post, post_locked, post_now, receive_posted, receive_soon,
-    send_eager, send_now, wake, wake_contenders,
+    Injected, Posted, Stage, exchange_soon, inject, inject_locked, inject_mapped,
+    inject_predefined, lane_of_receive, lane_of_send, let_owner_work, post, post_locked,
+    post_mapped, post_now, reaches_receive, receive_posted, receive_soon, send_eager, send_now,
+    stage_of_receive, stage_of_send, taker_of_receive, wake, wake_contenders,
 };
 pub use promised::{NoPromise, Promises, check_received, irecv_promised, isend_promised};
 pub use receive::irecv;

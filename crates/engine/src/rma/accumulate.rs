@@ -421,6 +421,17 @@ pub unsafe fn fetch_and_op(
     unsafe { perform_elsewhere(window, &operands, &place, datatype) }
 }
 
+impl Window {
+    /// The row of a type that MPI_Compare_and_swap takes.
+    #[inline(always)]
+    fn comparable(&self, datatype: &Datatype) -> Result<&'static Predefined> {
+        match datatype.reduces_as().filter(|row| is_comparable(row)) {
+            Some(row) => Ok(row),
+            None => Err(self.is_not_comparable(datatype)),
+        }
+    }
+}
+
 /// Whether MPI_Compare_and_swap takes the type (MPI-5.0, section 12.3.5): besides what the standard lists, MPI_CHAR as an integer.
 const fn is_comparable(row: &Predefined) -> bool {
     matches!(
@@ -458,20 +469,33 @@ pub unsafe fn compare_and_swap(
     rank: i32,
     disp: i64,
 ) -> Result<()> {
-    let count = 1;
     let remote = Remote {
         unit: None,
         rank,
         disp,
-        count,
+        count: 1,
         datatype,
     };
-    let Some(place) = window.place(&remote)? else {
+    // SAFETY: passed on.
+    unsafe { swap(window, [origin, compare], result, &remote) }
+}
+
+/// [`compare_and_swap`] of an element that an operation names.
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+pub(super) unsafe fn swap(
+    window: &Window,
+    [origin, compare]: [*const u8; 2],
+    result: *mut u8,
+    remote: &Remote<'_>,
+) -> Result<()> {
+    let datatype = remote.datatype;
+    let Some(place) = window.place(remote)? else {
         return Ok(());
     };
-    let Some(row) = datatype.reduces_as().filter(|row| is_comparable(row)) else {
-        return Err(window.is_not_comparable(datatype));
-    };
+    let row = window.comparable(datatype)?;
     // Accumulates of bytes hold the lock, so this does too.
     let is_locked = row.category == Category::Byte;
     if place.path != Path::Direct {
@@ -509,17 +533,65 @@ unsafe fn swap_elsewhere(
         // SAFETY: the caller's promise.
         return unsafe { attach::compare_and_swap(window, operands, result, place) };
     }
-    let (Some(channel), Some(basic)) = (window.channel_to(place.rank), datatype.basic()) else {
+    let Some(channel) = window.channel_to(place.rank) else {
         return Err(window.is_unreachable(place.rank));
     };
+    swap_by_message(operands, result, place, datatype, |action| {
+        // SAFETY: the caller's promise.
+        unsafe { operations::operate(window, channel, place, action) }
+    })
+}
+
+/// Calls `start` with a swap by messages.
+fn swap_by_message<R>(
+    operands: [*const u8; 2],
+    result: *mut u8,
+    place: &Place<'_>,
+    datatype: &Datatype,
+    start: impl FnOnce(Action<'_>) -> Result<R>,
+) -> Result<R> {
     let memory = |base: *mut u8| Memory::contiguous(base, place.bytes);
     let [origin, compare] = operands.map(|base| memory(base.cast_mut()));
-    let action = Action::Swap {
+    let Some(basic) = datatype.basic() else {
+        let text = "a swap of a type without a basic type";
+        return Err(Error::new(ErrorClass::ERR_INTERN, text));
+    };
+    start(Action::Swap {
         basic,
         origin: &origin,
         compare: &compare,
         result: &memory(result),
+    })
+}
+
+/// As [`compare_and_swap`] of an element that an operation names, with a request.
+///
+/// # Errors
+/// As there.
+///
+/// # Safety
+/// As there, until the request is complete.
+pub unsafe fn rcompare_and_swap(
+    window: &Window,
+    operands: [*const u8; 2],
+    result: *mut u8,
+    remote: &Remote<'_>,
+) -> Result<RequestId> {
+    let datatype = remote.datatype;
+    let channel = u32::try_from(remote.rank)
+        .ok()
+        .filter(|&rank| (rank as usize) < window.targets.len());
+    let Some(channel) = channel.and_then(|rank| window.channel_to(rank)) else {
+        // SAFETY: passed on.
+        unsafe { swap(window, operands, result, remote) }?;
+        return Ok(RequestId::SENT);
     };
-    // SAFETY: the caller's promise.
-    unsafe { operations::operate(window, channel, place, action) }
+    window.comparable(datatype)?;
+    let Some(place) = window.place(remote)? else {
+        return Ok(RequestId::SENT);
+    };
+    swap_by_message(operands, result, &place, datatype, |action| {
+        // SAFETY: the caller's promise.
+        unsafe { operations::operate_with_request(window, channel, &place, action) }
+    })
 }

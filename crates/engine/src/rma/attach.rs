@@ -293,7 +293,7 @@ pub(super) unsafe fn compare_and_swap(
     // SAFETY: the caller's promise; the place is an element inside the window, and the copy has room for it.
     locked(place.target, |_| unsafe {
         if window.is_own(place) {
-            op::compare_and_swap_locked(operands, result, place.base, bytes);
+            combine::swap_locked(place.target, operands, result, (place.base, bytes));
             return Ok(());
         }
         let mut element = [0u8; 32];

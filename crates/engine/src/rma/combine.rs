@@ -9,10 +9,11 @@ use std::ptr;
 use fabric::lock::Manner;
 use sys::sync::Ordering;
 
+use super::granule::Granule;
 use super::target::{Place, Target};
 use super::window::Window;
 use crate::datatype::{Memory, Shape};
-use crate::op::{self, AtomicReduction};
+use crate::op::{self, AtomicReduction, Operator};
 
 /// What is combined with the target, packed or laid out, and where its old elements go.
 #[derive(Clone, Copy)]
@@ -113,9 +114,46 @@ unsafe fn apply_long(
                 if are_words && manner == Manner::Words {
                     by_words();
                 } else {
-                    reduction.apply_locked(source, there, old, step);
+                    apply_locked(target, reduction, [source, there, old], step);
                 }
             });
+        }
+    }
+}
+
+/// Combines elements by plain loads and stores: in place, or in a copy where accesses to the target have a granule.
+///
+/// # Safety
+/// As for [`apply`]; the caller holds the lock of the target, whose granule divides the elements.
+unsafe fn apply_locked(
+    target: &Target,
+    reduction: &AtomicReduction,
+    [source, there, old]: [*mut u8; 3],
+    count: usize,
+) {
+    let granule = target.granule;
+    if granule == Granule::Any {
+        // SAFETY: the caller's promise.
+        return unsafe { reduction.apply_locked(source, there, old, count) };
+    }
+    let mut copy = Stage::new();
+    let (copied, extent) = (copy.start(), reduction.shape().extent());
+    let step = STAGE_BYTES / extent;
+    for start in (0..count).step_by(step) {
+        let (count, at) = ((count - start).min(step), start * extent);
+        let (source, there) = (source.wrapping_add(at), there.wrapping_add(at));
+        let old = if old.is_null() {
+            old
+        } else {
+            old.wrapping_add(at)
+        };
+        // SAFETY: the caller's promise; the copy has room for so many elements.
+        unsafe {
+            granule.load(there, copied, count * extent);
+            reduction.apply_locked(source, copied, old, count);
+            if reduction.operator() != Operator::NoOp {
+                granule.store(copied, there, count * extent);
+            }
         }
     }
 }
@@ -169,9 +207,37 @@ pub(super) unsafe fn compare_and_swap(
             by_word();
         } else {
             // SAFETY: the caller's promise; the lock is held.
-            unsafe { op::compare_and_swap_locked(operands, result, there, bytes) };
+            unsafe { swap_locked(target, operands, result, (there, bytes)) };
         }
     });
+}
+
+/// Compares and swaps an element by plain loads and stores: in place, or in a copy where accesses to the target have a granule.
+///
+/// # Safety
+/// As for [`compare_and_swap`]; the caller holds the lock of the target, whose granule divides the element.
+pub(super) unsafe fn swap_locked(
+    target: &Target,
+    operands: [*const u8; 2],
+    result: *mut u8,
+    (there, bytes): (*mut u8, usize),
+) {
+    let granule = target.granule;
+    if granule == Granule::Any {
+        // SAFETY: the caller's promise.
+        return unsafe { op::compare_and_swap_locked(operands, result, there, bytes) };
+    }
+    let mut element = [0u8; 32];
+    let copied = element.as_mut_ptr();
+    // SAFETY: the caller's promise; the copy has room for an element.
+    unsafe {
+        granule.load(there, copied, bytes);
+        let before = element;
+        op::compare_and_swap_locked(operands, result, copied, bytes);
+        if element != before {
+            granule.store(copied, there, bytes);
+        }
+    }
 }
 
 /// Combines the operands with a place.
@@ -272,7 +338,7 @@ unsafe fn combine_staged(window: &Window, operands: &Operands<'_>, place: &Place
                 locked(place.target, |_| {
                     for_each_batch(place, range.clone(), shape, |there, element, count| {
                         let [from, there, old] = sides(there, element);
-                        reduction.apply_locked(from, there, old, count);
+                        apply_locked(place.target, reduction, [from, there, old], count);
                     });
                 });
             }

@@ -11,6 +11,7 @@ use sys::sync::{AtomicU8, AtomicU32, AtomicU64, Mutex};
 
 use super::announce::Announcer;
 use super::epoch::Epochs;
+use super::granule::Granule;
 use super::heap;
 use super::hints::WindowHints;
 use super::message::Channel;
@@ -34,6 +35,7 @@ struct Wanted {
     base: *mut u8,
     bytes: u64,
     unit: i64,
+    granule: Granule,
     hints: WindowHints,
 }
 
@@ -45,6 +47,7 @@ impl Wanted {
             base: std::ptr::null_mut(),
             bytes,
             unit,
+            granule: Granule::Any,
             hints,
         }
     }
@@ -131,6 +134,7 @@ impl Brought {
             pid: u64::from(std::process::id()),
             witness: std::ptr::from_ref(witness) as u64,
             promises: told::promises(&wanted.hints),
+            granule: wanted.granule as u64,
             ..Told::default()
         };
         if shares {
@@ -221,7 +225,8 @@ fn make_on(comm: &Arc<Comm>, wanted: Result<Wanted>, call: &'static str) -> Resu
     {
         return undo(brought.owned, error);
     }
-    if let Err(error) = told::check_promises(&all) {
+    let agreed = told::check_promises(&all).and_then(|()| told::check_elements(&all));
+    if let Err(error) = agreed {
         return undo(brought.owned, comm.annotate(error));
     }
     let paths = match choose_paths(comm, &all, call) {
@@ -438,6 +443,7 @@ fn target(comm: &Comm, rank: u32, told: &Told, path: Path, own: &Brought) -> Res
         base,
         home: told.address,
         mapped,
+        granule: Granule::from_bytes(told.granule),
         pid: told.pid as u32,
         peer: comm.peer(Rank::new(rank)),
         view,
@@ -459,6 +465,25 @@ pub fn allocate(
     call: &'static str,
 ) -> Result<Arc<Window>> {
     let wanted = Wanted::new(Flavor::Allocate, bytes, unit, hints);
+    make(parent, Ok(wanted), call)
+}
+
+/// As [`allocate`], with elements that safe code accesses: every access by a process that maps the memory has the size of the granule, which
+/// divides the bytes and the unit.
+///
+/// # Errors
+/// As there; MPI_ERR_DISP when members have different elements.
+pub fn allocate_elements(
+    parent: &Arc<Comm>,
+    bytes: u64,
+    (unit, granule): (i64, Granule),
+    hints: WindowHints,
+    call: &'static str,
+) -> Result<Arc<Window>> {
+    let wanted = Wanted {
+        granule,
+        ..Wanted::new(Flavor::Allocate, bytes, unit, hints)
+    };
     make(parent, Ok(wanted), call)
 }
 
@@ -511,6 +536,23 @@ pub fn create_dynamic(
     call: &'static str,
 ) -> Result<Arc<Window>> {
     let wanted = Wanted::new(Flavor::Dynamic, 0, 1, hints);
+    make(parent, Ok(wanted), call)
+}
+
+/// As [`create_dynamic`], with elements that safe code accesses: see [`allocate_elements`].
+///
+/// # Errors
+/// As there.
+pub fn create_dynamic_elements(
+    parent: &Arc<Comm>,
+    (unit, granule): (i64, Granule),
+    hints: WindowHints,
+    call: &'static str,
+) -> Result<Arc<Window>> {
+    let wanted = Wanted {
+        granule,
+        ..Wanted::new(Flavor::Dynamic, 0, unit, hints)
+    };
     make(parent, Ok(wanted), call)
 }
 

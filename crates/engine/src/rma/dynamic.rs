@@ -10,6 +10,7 @@ use std::sync::PoisonError;
 use fabric::regions::{self, Found, Region};
 
 use super::heap;
+use super::lend::Lent;
 use super::target::{Path, Place};
 use super::window::{Flavor, Window};
 use crate::errors::{Error, ErrorClass, Result};
@@ -22,6 +23,8 @@ pub(super) struct Attached {
     regions: Vec<Region>,
     /// Offset of the table in the node segment, and the number of regions that it has room for.
     table: Option<(u64, usize)>,
+    /// Memory of the node segment that was taken to be attached.
+    pub(super) lent: Vec<Lent>,
 }
 
 impl Attached {

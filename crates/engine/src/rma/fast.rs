@@ -9,8 +9,8 @@ use sys::sync::Ordering;
 
 use super::combine::{apply, compare_and_swap};
 use super::epoch::access;
+use super::granule::Granule;
 use super::target::{Path, Target};
-use super::transfer::copy_run;
 use super::window::Window;
 use crate::datatype::Datatype;
 use crate::op::{AtomicReduction, Operator};
@@ -100,18 +100,28 @@ pub enum Spot {
     Address(u64),
 }
 
-/// Where `bytes` bytes at a target lie in this process, if the target is open and they are in memory that this process maps.
+/// Where `bytes` bytes at a target lie in this process, if the target is open, they are in memory that this process maps, and they begin
+/// at a granule.
 // account: rank-translation
 // TIER: short
 #[inline(always)]
-fn reach<P: Promises>(window: &Window, rank: i32, spot: Spot, bytes: usize) -> Option<*mut u8> {
+fn reach<P: Promises>(
+    window: &Window,
+    rank: i32,
+    (spot, granule): (Spot, Granule),
+    bytes: usize,
+) -> Option<*mut u8> {
     let target = match P::GLOBAL {
         true => open_target_of_world(window, rank)?,
         false => open_target(window, rank)?,
     };
     let end = match spot {
         Spot::Displacement(disp) => target.end_of(bytes, disp)?,
-        Spot::Address(address) => target.end_at(bytes, address)?,
+        Spot::Address(address) if granule.divides(address) => target.end_at(bytes, address)?,
+        Spot::Address(_) => {
+            cold_path();
+            return None;
+        }
     };
     Some(end.wrapping_sub(bytes))
 }
@@ -120,7 +130,7 @@ fn reach<P: Promises>(window: &Window, rank: i32, spot: Spot, bytes: usize) -> O
 /// [`super::put`] has to decide.
 ///
 /// # Safety
-/// `from` is readable for `bytes` bytes.
+/// `from` is readable for `bytes` bytes, which are whole granules; the granule is the window's.
 // TIER: short
 #[inline(always)]
 pub unsafe fn put_now<P: Promises>(
@@ -128,22 +138,22 @@ pub unsafe fn put_now<P: Promises>(
     from: *const u8,
     bytes: usize,
     rank: i32,
-    spot: Spot,
+    place: (Spot, Granule),
 ) -> bool {
-    let Some(there) = reach::<P>(window, rank, spot, bytes) else {
+    let Some(there) = reach::<P>(window, rank, place, bytes) else {
         cold_path();
         return false;
     };
     // account: fabric
-    // SAFETY: readable (caller); the bytes lie inside a window of which this process maps the memory (`reach`).
-    unsafe { copy_run(from, there, bytes) };
+    // SAFETY: readable (caller); the granules lie inside a window of which this process maps the memory (`reach`).
+    unsafe { place.1.store(from, there, bytes) };
     true
 }
 
 /// Reads contiguous bytes of a target, as [`put_now`] writes them.
 ///
 /// # Safety
-/// `to` is writable for `bytes` bytes.
+/// `to` is writable for `bytes` bytes, which are whole granules; the granule is the window's.
 // TIER: short
 #[inline(always)]
 pub unsafe fn get_now<P: Promises>(
@@ -151,15 +161,15 @@ pub unsafe fn get_now<P: Promises>(
     to: *mut u8,
     bytes: usize,
     rank: i32,
-    spot: Spot,
+    place: (Spot, Granule),
 ) -> bool {
-    let Some(there) = reach::<P>(window, rank, spot, bytes) else {
+    let Some(there) = reach::<P>(window, rank, place, bytes) else {
         cold_path();
         return false;
     };
     // account: fabric
-    // SAFETY: writable (caller); the bytes lie inside a window of which this process maps the memory (`reach`).
-    unsafe { copy_run(there, to, bytes) };
+    // SAFETY: writable (caller); the granules lie inside a window of which this process maps the memory (`reach`).
+    unsafe { place.1.load(there, to, bytes) };
     true
 }
 

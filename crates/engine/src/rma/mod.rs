@@ -7,7 +7,7 @@
 //! setting `RANKPOINT_RMA` demands it, operations and synchronisation are messages ([`message`]).
 //!
 //! [`mod@create`] makes windows of what members told each other (`told`), `endpoints` those of endpoints; [`transfer`] is put and get, `fast` their fast path, [`requests`] the forms with a request;
-//! [`mod@accumulate`] is what combines, `combine` how; `attach` is all of them on private memory, and [`mod@dynamic`] what memory a dynamic window has; [`mod@fence`], [`active`] and [`passive`] are the three kinds of synchronisation;
+//! [`mod@accumulate`] is what combines, `combine` how; `attach` is all of them on private memory, [`mod@dynamic`] what memory a dynamic window has, and `lend` that which comes with it; [`granule`] is the size of accesses to the windows of safe code; [`mod@fence`], [`active`] and [`passive`] are the three kinds of synchronisation;
 //! [`epoch`] is what a member may do at a time.
 
 pub mod accumulate;
@@ -29,10 +29,14 @@ mod fast;
 pub mod fence;
 #[cfg(test)]
 mod gate_tests;
+pub mod granule;
+#[cfg(test)]
+mod granule_tests;
 mod heap;
 pub mod hints;
 #[cfg(test)]
 mod idle_tests;
+mod lend;
 mod message;
 pub mod passive;
 mod polled;
@@ -52,12 +56,16 @@ pub mod window;
 
 pub use accumulate::{
     Elements, accumulate, compare_and_swap, fetch_and_op, get_accumulate, is_swapped_by_word,
-    raccumulate, rget_accumulate,
+    raccumulate, rcompare_and_swap, rget_accumulate,
 };
-pub use create::{allocate, allocate_shared, create, create_dynamic, decline};
+pub use create::{
+    allocate, allocate_elements, allocate_shared, create, create_dynamic, create_dynamic_elements,
+    decline,
+};
 pub use endpoints::{Part, create_endpoints};
 pub use epoch::LockKind;
 pub use fast::{ElementReduction, Spot, get_now, open_target, open_target_of_world, put_now};
+pub use granule::Granule;
 pub use hints::WindowHints;
 pub use message::{BufferUse, enter_message, note_buffer};
 pub use requests::{rget, rput};

@@ -6,6 +6,7 @@ use sys::sync::{AtomicU8, AtomicU32, Ordering};
 
 use fabric::window::WindowView;
 
+use super::granule::Granule;
 use super::polled::Willingness;
 use super::window::{Flavor, Window};
 use crate::datatype::Datatype;
@@ -43,6 +44,8 @@ pub struct Target {
     pub(super) home: u64,
     /// The same in this process, whatever the path; null if this process does not map it.
     pub(super) mapped: *mut u8,
+    /// How its memory is accessed.
+    pub(super) granule: Granule,
     /// Process id, for [`Path::Attach`].
     pub(super) pid: u32,
     /// Peer of the window's communicator: world rank and VCI.

@@ -24,6 +24,8 @@ pub(super) struct Told {
     pub(super) helps: u64,
     /// What the member says of all members: see [`promises`].
     pub(super) promises: u64,
+    /// Bytes of its [`super::granule::Granule`].
+    pub(super) granule: u64,
 }
 
 /// The hint same_size.
@@ -74,9 +76,29 @@ pub(super) fn check_promises(all: &[Told]) -> Result<()> {
     Ok(())
 }
 
+/// Refuses members whose elements differ, where safe code accesses them; members that are C programs may do what they like.
+///
+/// # Errors
+/// MPI_ERR_DISP, at all members.
+pub(super) fn check_elements(all: &[Told]) -> Result<()> {
+    let mut elements = all.iter().enumerate().filter(|(_, told)| told.granule != 0);
+    let Some((first, model)) = elements.next() else {
+        return Ok(());
+    };
+    let of = |told: &Told| (told.unit, told.granule);
+    let Some((other, told)) = elements.find(|(_, told)| of(told) != of(model)) else {
+        return Ok(());
+    };
+    let text = format!(
+        "ranks {first} and {other} have elements of {} and {} bytes, aligned to {} and {} bytes, in one window; all members need the same type",
+        model.unit, told.unit, model.granule, told.granule
+    );
+    Err(Error::new(ErrorClass::ERR_DISP, text))
+}
+
 impl Told {
     /// Number of words.
-    pub(super) const WORDS: usize = 10;
+    pub(super) const WORDS: usize = 11;
 
     /// It as words.
     pub(super) const fn words(&self) -> [u64; Self::WORDS] {
@@ -91,9 +113,10 @@ impl Told {
             witness,
             helps,
             promises,
+            granule,
         } = *self;
         [
-            failure, address, shared, bytes, unit, board, pid, witness, helps, promises,
+            failure, address, shared, bytes, unit, board, pid, witness, helps, promises, granule,
         ]
     }
 
@@ -112,6 +135,7 @@ impl Told {
             witness,
             helps,
             promises,
+            granule,
         ] = all;
         Self {
             failure,
@@ -124,6 +148,7 @@ impl Told {
             witness,
             helps,
             promises,
+            granule,
         }
     }
 }
@@ -156,6 +181,25 @@ mod tests {
         assert!(
             error.to_string().contains("units of 4 and 8 bytes"),
             "{error}"
+        );
+    }
+
+    #[test]
+    fn different_elements_are_refused_with_ranks_and_sizes() {
+        let element = |unit, granule| Told {
+            granule,
+            ..told(64, unit, 0)
+        };
+        let all = [told(8, 1, 0), element(8, 8), element(8, 8), element(4, 4)];
+        check_elements(&all[..3]).unwrap();
+        let error = check_elements(&all).unwrap_err();
+        assert_eq!(error.class(), ErrorClass::ERR_DISP);
+        let expected = "ranks 1 and 3 have elements of 8 and 4 bytes";
+        assert!(error.to_string().contains(expected), "{error}");
+        let aligned = check_elements(&[element(8, 8), element(8, 2)]).unwrap_err();
+        assert!(
+            aligned.to_string().contains("aligned to 8 and 2"),
+            "{aligned}"
         );
     }
 

@@ -77,12 +77,13 @@ pub(super) unsafe fn copy_run(from: *const u8, to: *mut u8, bytes: usize) {
 /// The origin is readable, or writable for a get.
 #[inline(always)]
 pub(super) unsafe fn copy_directly(origin: &Memory<'_>, place: &Place<'_>, direction: Direction) {
+    let granule = place.target.granule;
     if let (None, Some(there)) = (origin.layout, place.run()) {
-        // SAFETY: the place lies inside the window (`Window::place`), the origin is the caller's promise.
+        // SAFETY: the place lies inside the window (`Window::place`) and consists of whole granules, the origin is the caller's promise.
         unsafe {
             match direction {
-                Direction::Put => copy_run(origin.base, there, origin.bytes),
-                Direction::Get => copy_run(there, origin.base, origin.bytes),
+                Direction::Put => granule.store(origin.base, there, origin.bytes),
+                Direction::Get => granule.load(there, origin.base, origin.bytes),
             }
         }
     } else {
@@ -91,6 +92,8 @@ pub(super) unsafe fn copy_directly(origin: &Memory<'_>, place: &Place<'_>, direc
     }
 }
 
+/// Copies between layouts, of which calls of safe code have none.
+///
 /// # Safety
 /// As for [`copy_directly`].
 #[inline(never)]

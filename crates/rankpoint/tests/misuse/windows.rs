@@ -182,15 +182,6 @@ pub(super) const BODIES: &[(&str, &str)] = &[
 /// The same where any thread may use MPI.
 pub(super) const BODIES_OF_THREADS: &[(&str, &str)] = &[
     (
-        "a rank's own part is stored to by two threads",
-        "let window = world.window::<u64>(4)?;
-         let part = window.local();
-         std::thread::scope(|threads| {
-             threads.spawn(|| window.len());
-             threads.spawn(|| part.store(0, 1)); //~ E0277
-         });",
-    ),
-    (
         "a window of an endpoint is used by two threads",
         "let endpoint = world.endpoints(1)?.remove(0);
          let window = endpoint.window::<u64>(4)?;

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use fabric::ring::INJECT_BYTES;
 
-use super::lane::inject_on_lane;
+use super::lane::{Stage, lane_of_send, stage_of_send};
 use super::let_owner_work;
 use crate::comm::{Comm, Predefined};
 use crate::identity::Rank;
@@ -24,8 +24,7 @@ pub enum Injected {
     Refused,
     /// Nothing was done, because another thread is inside the VCI; call [`super::let_owner_work`], then as after `Refused`.
     Contended,
-    /// Nothing was done, because the stage does not reach the rank; the next one has to decide: [`inject_locked`] after [`inject`], and
-    /// after that one the lane of [`super::lane_of_send`].
+    /// Nothing was done, because stage one does not reach the rank; [`stage_of_send`] tells which one does.
     Unreached,
     /// The message is sent.
     Sent,
@@ -127,7 +126,7 @@ fn word_of<P: Promises>(comm: &Comm, tag: i32) -> u64 {
     }
 }
 
-/// [`inject`], and where that is needed [`inject_locked`], and the same on the lane of the tag.
+/// [`inject`], and where that is needed the next stages.
 ///
 /// # Safety
 /// `base` is readable for `bytes` bytes.
@@ -142,17 +141,52 @@ pub unsafe fn send_now<P: Promises>(
     // account: caller
     // SAFETY: the caller's promise.
     unsafe {
-        match inject::<P>(comm, base, bytes, dest, tag) {
-            Injected::Unreached => match inject_locked::<P>(comm, base, bytes, dest, tag) {
-                Injected::Unreached => inject_on_lane::<P>(comm, base, bytes, dest, tag),
-                Injected::Contended => {
-                    let_owner_work(comm);
-                    Injected::Refused
-                }
-                done => done,
-            },
-            done => done,
+        let done = inject::<P>(comm, base, bytes, dest, tag);
+        if done != Injected::Unreached {
+            return done;
         }
+        let done = match stage_of_send::<P>(comm, dest) {
+            Stage::Locked => inject_locked::<P>(comm, base, bytes, dest, tag),
+            Stage::Mapped => inject_mapped::<P>(comm, base, bytes, dest, tag),
+            Stage::Lane => return inject_on_lane::<P>(comm, base, bytes, dest, tag),
+        };
+        if done == Injected::Contended {
+            let_owner_work(comm);
+            return Injected::Refused;
+        }
+        done
+    }
+}
+
+/// [`inject_locked`] on the lane of the tag. It wakes whom the message has to wake.
+///
+/// # Safety
+/// As for [`send_now`], with at most `INJECT_BYTES`.
+#[inline(never)]
+unsafe fn inject_on_lane<P: Promises>(
+    comm: &Comm,
+    base: *const u8,
+    bytes: usize,
+    dest: i32,
+    tag: i32,
+) -> Injected {
+    // account: rank-translation
+    let Some(lane) = lane_of_send::<P>(comm, dest, tag) else {
+        return Injected::Refused;
+    };
+    // account: caller
+    // SAFETY: passed on.
+    let done = unsafe { inject_locked::<P>(lane, base, bytes, dest, tag) };
+    match done {
+        Injected::SentWake => {
+            wake::<P>(lane, dest);
+            Injected::Sent
+        }
+        Injected::Contended => {
+            let_owner_work(lane);
+            Injected::Refused
+        }
+        done => done,
     }
 }
 
@@ -199,13 +233,12 @@ pub unsafe fn inject_predefined(
     }
 }
 
-/// Stage two, of a message that stage one found `Unreached`: at every thread level and with every rank map. What it refuses goes to
-/// [`crate::p2p::isend`].
+/// Stage two, of a message for which [`stage_of_send`] or [`lane_of_send`] said so: under the lock, with a linear rank map.
 ///
-/// It calls nothing, so that it needs no stack frame; only a call that names ranks of MPI_COMM_WORLD may have to look up its rank.
+/// It calls nothing, so that it needs no stack frame.
 ///
 /// # Safety
-/// `base` is readable for `bytes` bytes, at most `INJECT_BYTES`.
+/// `base` is readable for `bytes` bytes, at most `INJECT_BYTES`; `dest` is a rank that the stage reaches.
 // TIER: short
 #[inline(always)]
 pub unsafe fn inject_locked<P: Promises>(
@@ -222,30 +255,46 @@ pub unsafe fn inject_locked<P: Promises>(
         cold_path();
         return Injected::Refused;
     }
-    // One copy of the code for each kind of rank map: a linear one needs no table, and the lock is needed.
-    // SAFETY: ranks of a communicator are ranks of the job, and there is a link for each; the rest is the caller's promise.
+    // SAFETY: below `locked_world` and `locked_ranks` (caller) every rank has a link; the rest is the caller's promise.
     unsafe {
-        // account: proc-null
-        if P::GLOBAL && (dest as u32) < route.locked_world {
-            let link = || vci.first_link().add(dest as usize); // account: rank-translation
-            return inject_inside::<P, _>(vci.try_lock(), comm, base, bytes, tag, link);
-        }
         // account: rank-translation
-        let Some(rank) = local_rank::<P>(comm, dest) else {
-            return Injected::Refused;
+        let link = || match P::GLOBAL {
+            true => vci.first_link().add(dest as usize),
+            false => route.link(Rank::new(dest as u32)),
         };
-        // account: proc-null
-        if rank.get() < route.locked_ranks {
-            let link = || route.link(rank); // account: rank-translation
-            return inject_inside::<P, _>(vci.try_lock(), comm, base, bytes, tag, link);
-        }
-        if rank.get() < route.fast_ranks {
-            let link = || vci.first_link().add(route.peer(rank).get() as usize); // account: rank-translation
-            return inject_inside::<P, _>(vci.try_enter(), comm, base, bytes, tag, link);
-        }
+        inject_inside::<P, _>(vci.try_lock(), comm, base, bytes, tag, link)
     }
-    cold_path();
-    Injected::Unreached
+}
+
+/// The same at every thread level and with any rank map. What the fast stages refuse goes to [`crate::p2p::isend`].
+///
+/// # Safety
+/// `base` is readable for `bytes` bytes, at most `INJECT_BYTES`.
+// TIER: short
+#[inline(always)]
+pub unsafe fn inject_mapped<P: Promises>(
+    comm: &Comm,
+    base: *const u8,
+    bytes: usize,
+    dest: i32,
+    tag: i32,
+) -> Injected {
+    // account: rank-translation
+    let Some(rank) = local_rank::<P>(comm, dest) else {
+        return Injected::Refused;
+    };
+    // account: thread-safety
+    let (route, vci) = (comm.route(), comm.vci());
+    // account: argument-checks
+    if rank.get() >= route.fast_ranks || (!CHECKED && !P::NO_MATCH && tag < 0) {
+        cold_path();
+        return Injected::Refused;
+    }
+    // SAFETY: the rank is below `fast_ranks`, and there is a link for each; the rest is the caller's promise.
+    unsafe {
+        let link = || vci.first_link().add(route.peer(rank).get() as usize); // account: rank-translation
+        inject_inside::<P, _>(vci.try_enter(), comm, base, bytes, tag, link)
+    }
 }
 
 /// Injects a message under the guard of the communicator's VCI, unless another thread has that.
@@ -308,15 +357,19 @@ pub unsafe fn send_eager<P: Promises>(
     let Some(rank) = local_rank::<P>(comm, dest) else {
         return false;
     };
+    let mut taker = comm;
     if rank.get() >= comm.route().fast_ranks {
-        return false;
+        match lane_of_send::<P>(comm, dest, tag) {
+            Some(lane) => taker = lane,
+            None => return false,
+        }
     }
     let source = eager::Source::Contiguous(base);
     // SAFETY: the rank is below `fast_ranks`; the caller's promise.
     unsafe {
-        let peer = comm.route().peer(rank);
-        let word = word_of::<P>(comm, tag);
-        eager::send(&mut comm.vci().enter(), peer, word, source, bytes)
+        let peer = taker.route().peer(rank);
+        let word = word_of::<P>(taker, tag);
+        eager::send(&mut taker.vci().enter(), peer, word, source, bytes)
     }
 }
 

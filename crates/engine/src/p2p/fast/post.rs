@@ -5,6 +5,7 @@ use std::hint::cold_path;
 
 use fabric::board::kind as record_kind;
 
+use super::lane::{Stage, lane_of_receive, stage_of_receive};
 use crate::comm::Comm;
 use crate::completion;
 use crate::errors::Result;
@@ -22,8 +23,7 @@ pub enum Posted {
     Refused,
     /// Nothing was done, because another thread is inside the VCI; call [`super::let_owner_work`], then as after `Refused`.
     Contended,
-    /// Nothing was done, because the stage does not reach the rank; the next one has to decide: [`post_locked`] after [`post`], and
-    /// after that one the lane of [`super::lane_of_receive`].
+    /// Nothing was done, because stage one does not reach the rank; [`stage_of_receive`] tells which one does.
     Unreached,
     /// It is posted.
     Posted(RequestId),
@@ -102,7 +102,7 @@ fn key_of<P: Promises>(comm: &Comm, tag: i32, peer: impl FnOnce() -> LinkIndex) 
     }
 }
 
-/// [`post`], and [`post_locked`] where that is needed.
+/// [`post`], and where that is needed the next stages.
 ///
 /// # Safety
 /// As for [`post`].
@@ -117,23 +117,60 @@ pub unsafe fn post_now<P: Promises>(
     // account: caller
     // SAFETY: passed on.
     unsafe {
-        match post::<P>(comm, base, bytes, source, tag) {
-            Posted::Unreached => match post_locked::<P>(comm, base, bytes, source, tag) {
-                Posted::Contended => {
-                    let_owner_work(comm);
-                    Posted::Refused
-                }
-                done => done,
-            },
-            done => done,
+        let done = post::<P>(comm, base, bytes, source, tag);
+        if done != Posted::Unreached {
+            return done;
         }
+        let done = match stage_of_receive::<P>(comm, source) {
+            Stage::Locked => post_locked::<P>(comm, base, bytes, source, tag),
+            Stage::Mapped => post_mapped::<P>(comm, base, bytes, source, tag),
+            Stage::Lane => return post_on_lane::<P>(comm, base, bytes, source, tag),
+        };
+        if done == Posted::Contended {
+            let_owner_work(comm);
+            return Posted::Refused;
+        }
+        done
     }
 }
 
-/// Stage two of a receive, which [`post`] found `Unreached`: at every thread level and with every rank map.
+/// [`post_locked`] on the lane of the tag. It wakes the threads that wait for the lane's VCI.
 ///
 /// # Safety
 /// As for [`post`].
+#[inline(never)]
+unsafe fn post_on_lane<P: Promises>(
+    comm: &Comm,
+    base: *mut u8,
+    bytes: usize,
+    source: i32,
+    tag: i32,
+) -> Posted {
+    // account: rank-translation
+    let Some(lane) = lane_of_receive::<P>(comm, source, tag) else {
+        return Posted::Refused;
+    };
+    // account: caller
+    // SAFETY: passed on.
+    let done = unsafe { post_locked::<P>(lane, base, bytes, source, tag) };
+    match done {
+        Posted::PostedWake(id) => {
+            wake_contenders(lane);
+            Posted::Posted(id)
+        }
+        Posted::Contended => {
+            let_owner_work(lane);
+            Posted::Refused
+        }
+        done => done,
+    }
+}
+
+/// Stage two of a receive for which [`stage_of_receive`] or [`lane_of_receive`] said so: under the lock, with a linear rank map. Without
+/// matching the map does not count.
+///
+/// # Safety
+/// As for [`post`]; `source` is a rank that the stage reaches.
 // TIER: short
 #[inline(always)]
 pub unsafe fn post_locked<P: Promises>(
@@ -145,7 +182,7 @@ pub unsafe fn post_locked<P: Promises>(
 ) -> Posted {
     // account: thread-safety
     let (route, vci) = (comm.route(), comm.vci());
-    // SAFETY: passed on; the rank is below `fast_ranks` where a table may be.
+    // SAFETY: passed on.
     unsafe {
         // account: proc-null
         if P::NO_MATCH {
@@ -156,26 +193,46 @@ pub unsafe fn post_locked<P: Promises>(
             let key = || in_order_key(comm.match_base()); // account: match-bits
             return post_inside::<P, _>(vci.try_enter(), comm, base, bytes, key);
         }
-        if P::GLOBAL && (source as u32) < route.locked_world {
-            let key = || key_of::<P>(comm, tag, || LinkIndex::new(source as u32)); // account: rank-translation
-            return post_inside::<P, _>(vci.try_lock(), comm, base, bytes, key);
-        }
         // account: rank-translation
-        let Some(rank) = local_rank::<P>(comm, source) else {
-            return Posted::Refused;
+        let key = || {
+            key_of::<P>(comm, tag, || match P::GLOBAL {
+                true => LinkIndex::new(source as u32),
+                false => route.linear_peer(Rank::new(source as u32)),
+            })
         };
-        // account: proc-null
-        if rank.get() < route.locked_ranks {
-            let key = || key_of::<P>(comm, tag, || route.linear_peer(rank)); // account: rank-translation
-            return post_inside::<P, _>(vci.try_lock(), comm, base, bytes, key);
-        }
-        if rank.get() < route.fast_ranks {
-            let key = || key_of::<P>(comm, tag, || route.peer(rank)); // account: rank-translation
-            return post_inside::<P, _>(vci.try_enter(), comm, base, bytes, key);
-        }
+        post_inside::<P, _>(vci.try_lock(), comm, base, bytes, key)
     }
-    cold_path();
-    Posted::Unreached
+}
+
+/// The same at every thread level and with any rank map. What the fast stages refuse goes to [`crate::p2p::irecv`].
+///
+/// # Safety
+/// As for [`post`].
+// TIER: short
+#[inline(always)]
+pub unsafe fn post_mapped<P: Promises>(
+    comm: &Comm,
+    base: *mut u8,
+    bytes: usize,
+    source: i32,
+    tag: i32,
+) -> Posted {
+    // account: rank-translation
+    let Some(rank) = local_rank::<P>(comm, source) else {
+        return Posted::Refused;
+    };
+    // account: thread-safety
+    let (route, vci) = (comm.route(), comm.vci());
+    // account: proc-null
+    if rank.get() >= route.fast_ranks {
+        cold_path();
+        return Posted::Refused;
+    }
+    // SAFETY: passed on; the rank is below `fast_ranks`.
+    unsafe {
+        let key = || key_of::<P>(comm, tag, || route.peer(rank)); // account: rank-translation
+        post_inside::<P, _>(vci.try_enter(), comm, base, bytes, key)
+    }
 }
 
 /// Posts a receive under the guard of the communicator's VCI, unless another thread has that.

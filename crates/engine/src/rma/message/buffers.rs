@@ -11,7 +11,7 @@ use super::accesses::Lives;
 use super::channel::{Channel, locked};
 use super::uses::{Access, Use};
 use super::wire::During;
-use crate::comm::Comm;
+use crate::comm::{Comm, Process};
 use crate::datatype::Memory;
 use crate::errors::Result;
 use crate::overlap::Entered;
@@ -43,18 +43,18 @@ pub fn enter_message(
     if comm.vci().overlaps().is_none() {
         return Ok(None);
     }
-    note_buffer(comm, call, memory, used);
+    note_buffer(comm.process(), call, memory, used);
     comm.enter_endpoint(call)
 }
 
 /// Notes what a call does with a buffer, where that is checked.
 #[cold]
-pub fn note_buffer(comm: &Comm, call: &'static str, memory: &Memory<'_>, used: BufferUse) {
-    if !comm.process().settings().check.rma {
+pub fn note_buffer(process: &Process, call: &'static str, memory: &Memory<'_>, used: BufferUse) {
+    if !process.settings().check.rma {
         return;
     }
     let windows: Vec<Arc<Window>> = locked(&WINDOWS).iter().filter_map(Weak::upgrade).collect();
-    let is_ours = |window: &&Arc<Window>| std::ptr::eq(window.process(), comm.process());
+    let is_ours = |window: &&Arc<Window>| std::ptr::eq(window.process(), process);
     for window in windows.iter().filter(is_ours) {
         let Some(channel) = &window.channel else {
             continue;

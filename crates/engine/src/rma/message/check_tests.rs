@@ -461,13 +461,13 @@ fn buffers_of_other_calls_are_loads_and_stores() {
         // Between fences.
         fenced(window).unwrap();
         if me == target {
-            rma::note_buffer(process.world(), "MPI_Send", &own, uses[0]);
+            rma::note_buffer(process.world().process(), "MPI_Send", &own, uses[0]);
         }
         let word = (me != target).then(|| get(window, target, 8));
         fenced(window).unwrap();
         drop(word);
         if me == target {
-            rma::note_buffer(process.world(), call, &own, uses[1]);
+            rma::note_buffer(process.world().process(), call, &own, uses[1]);
         }
         if me == 0 {
             put(window, target, 20);
@@ -489,7 +489,7 @@ fn buffers_of_other_calls_are_loads_and_stores() {
         }
         steps.wait(process, first + 1);
         if me == target {
-            rma::note_buffer(process.world(), "MPI_Send", &own, uses[0]);
+            rma::note_buffer(process.world().process(), "MPI_Send", &own, uses[0]);
         }
         meet(process);
         let outcome = fenced(window);

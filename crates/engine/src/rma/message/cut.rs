@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::wire::{MOST_RUNS, Span};
 use crate::datatype::Shape;
 use crate::errors::Result;
+use crate::rma::granule::Granule;
 use crate::rma::target::Place;
 
 /// Most bytes that one request is about, unless they are one run: more would fill up the target's memory.
@@ -19,6 +20,12 @@ struct Unit {
     bytes: u64,
     extent: u64,
 }
+
+/// Bytes as they are.
+const BYTES: Unit = Unit {
+    bytes: 1,
+    extent: 1,
+};
 
 /// Collects runs until they fill a request.
 struct Cutter<F> {
@@ -110,13 +117,15 @@ pub(super) fn cut(
     if let Some(start) = place.layout.contiguous_start(place.count) {
         let offset = base.wrapping_add_signed(start);
         let bytes = place.bytes as u64;
-        return emit(&[Span { offset, bytes }], 0..place.bytes);
+        if place.target.granule == Granule::Any {
+            return emit(&[Span { offset, bytes }], 0..place.bytes);
+        }
+        // The target copies all data, so they come in parts.
+        let mut cutter = Cutter::new(BYTES, emit);
+        cutter.add(offset, bytes);
+        return cutter.finish();
     }
-    let unit = Unit {
-        bytes: 1,
-        extent: 1,
-    };
-    let mut cutter = Cutter::new(unit, emit);
+    let mut cutter = Cutter::new(BYTES, emit);
     place.layout.for_each_run(0..place.bytes, |offset, bytes| {
         cutter.add_whole(base.wrapping_add_signed(offset), bytes as u64);
     });

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use super::channel::send_owned;
 use super::cut::MOST_BYTES;
 use super::service::Work;
-use super::target::{Access, Handled, address, answered, discard, receive};
+use super::target::{Access, Handled, address, answered, discard, granule, receive};
 use super::wire::{Kind, Request, Span};
 use crate::datatype::{Memory, Predefined};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::op::{self, AtomicReduction, Operator};
 use crate::rma::combine::{Operands, combine, compare_and_swap};
+use crate::rma::granule::Granule;
 use crate::rma::target::{Path, Place};
 use crate::rma::window::Window;
 
@@ -31,6 +32,13 @@ struct Batch {
 impl Batch {
     /// The elements of a run.
     fn of(window: &Window, run: &Span, row: &'static Predefined) -> Result<Self> {
+        let granule = granule(window);
+        if granule != Granule::Any && row.size() != granule as usize {
+            return Err(malformed(format!(
+                "an accumulate of {} in a window of words of {} bytes",
+                row.name, granule as u8
+            )));
+        }
         let size = row.size() as u64;
         let count = (run.bytes / size) as usize;
         let span = row.datatype().layout().span(count);

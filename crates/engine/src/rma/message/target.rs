@@ -14,7 +14,7 @@ use crate::datatype::Memory;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::p2p::{self, Mode};
 use crate::request::RequestId;
-use crate::rma::transfer::copy_run;
+use crate::rma::granule::Granule;
 use crate::rma::window::{Flavor, Window};
 use crate::task::Completion;
 
@@ -36,8 +36,21 @@ pub(super) enum Access {
     Later(Work),
 }
 
+/// How this member's memory is accessed.
+pub(super) fn granule(window: &Window) -> Granule {
+    window.own().granule
+}
+
 /// The address of a run's bytes in this process, of which `span` are accessed.
 pub(super) fn address(window: &Window, run: &Span, span: u64) -> Result<*mut u8> {
+    let granule = granule(window);
+    if !granule.divides(run.offset | span) {
+        let text = format!(
+            "{span} bytes from {} on are not whole words of {} bytes",
+            run.offset, granule as u64
+        );
+        return Err(Error::new(ErrorClass::ERR_RMA_RANGE, text));
+    }
     let end = run.offset.checked_add(span);
     if window.flavor() == Flavor::Dynamic {
         return window.attached_bytes(run.offset, span);
@@ -57,7 +70,8 @@ pub(super) fn address(window: &Window, run: &Span, span: u64) -> Result<*mut u8>
 /// The addresses of all runs of a request, which fit into a buffer.
 fn addresses(window: &Window, request: &Request) -> Result<Vec<(*mut u8, usize)>> {
     let total = request.bytes().filter(|&bytes| bytes <= MOST_BYTES);
-    if total.is_none() && request.runs.len() != 1 {
+    let needs_copy = request.runs.len() != 1 || granule(window) != Granule::Any;
+    if total.is_none() && needs_copy {
         let text = "a request about more bytes than one may be";
         return Err(Error::new(ErrorClass::ERR_INTERN, text));
     }
@@ -66,28 +80,28 @@ fn addresses(window: &Window, request: &Request) -> Result<Vec<(*mut u8, usize)>
 }
 
 /// Stores packed bytes in runs.
-fn store(runs: &[(*mut u8, usize)], mut data: &[u8]) -> Result<()> {
+fn store(granule: Granule, runs: &[(*mut u8, usize)], mut data: &[u8]) -> Result<()> {
     let total: usize = runs.iter().map(|(_, bytes)| bytes).sum();
     if total != data.len() {
         let text = format!("a request of {} bytes with {} of data", total, data.len());
         return Err(Error::new(ErrorClass::ERR_INTERN, text));
     }
     for &(there, bytes) in runs {
-        // SAFETY: the run lies inside the window (`address`), which is memory of this process, and the data are as long as all runs.
-        unsafe { copy_run(data.as_ptr(), there, bytes) };
+        // SAFETY: the run lies inside the window and is whole granules (`address`), it is memory of this process, and the data are as long as all runs.
+        unsafe { granule.store(data.as_ptr(), there, bytes) };
         data = &data[bytes..];
     }
     Ok(())
 }
 
 /// Packs the bytes of runs.
-fn load(runs: &[(*mut u8, usize)]) -> Vec<u8> {
+fn load(granule: Granule, runs: &[(*mut u8, usize)]) -> Vec<u8> {
     let total: usize = runs.iter().map(|(_, bytes)| bytes).sum();
     let mut packed = vec![0; total];
     let mut rest = packed.as_mut_slice();
     for &(there, bytes) in runs {
-        // SAFETY: the run lies inside the window (`address`), which is memory of this process; the rest is longer than it.
-        unsafe { copy_run(there, rest.as_mut_ptr(), bytes) };
+        // SAFETY: the run lies inside the window and is whole granules (`address`), it is memory of this process; the rest is longer than it.
+        unsafe { granule.load(there, rest.as_mut_ptr(), bytes) };
         rest = &mut rest[bytes..];
     }
     packed
@@ -132,9 +146,10 @@ fn handled(outcome: Result<()>) -> Handled {
 }
 
 fn put(window: &Arc<Window>, source: u32, request: &Request) -> Access {
-    let runs = addresses(window, request);
+    let (runs, granule) = (addresses(window, request), granule(window));
     if !request.header.follows {
-        return Access::Now(handled(runs.and_then(|runs| store(&runs, &request.data))));
+        let stored = runs.and_then(|runs| store(granule, &runs, &request.data));
+        return Access::Now(handled(stored));
     }
     let (window, number) = (window.clone(), request.header.number);
     let runs = match runs {
@@ -144,7 +159,8 @@ fn put(window: &Arc<Window>, source: u32, request: &Request) -> Access {
             return Access::Later(Box::pin(discard(window, source, number, why)));
         }
     };
-    if let [run] = runs[..] {
+    if let ([run], Granule::Any) = (&runs[..], granule) {
+        let run = *run;
         // SAFETY: the run lies inside the window, which lives until its service ends, after this.
         let data = unsafe { receive(window, source, number, run) };
         return Access::Later(Box::pin(async { handled(data.await) }));
@@ -153,7 +169,7 @@ fn put(window: &Arc<Window>, source: u32, request: &Request) -> Access {
         let mut data = vec![0; runs.iter().map(|(_, bytes)| bytes).sum()];
         // SAFETY: the buffer outlives the future, which is polled to its end.
         let received = unsafe { receive(window, source, number, (data.as_mut_ptr(), data.len())) };
-        handled(received.await.and_then(|()| store(&runs, &data)))
+        handled(received.await.and_then(|()| store(granule, &runs, &data)))
     }))
 }
 
@@ -163,8 +179,9 @@ fn get(window: &Window, source: u32, request: &Request) -> Handled {
         Ok(runs) => runs,
         Err(error) => return Handled::RefusedAnswer(number, error),
     };
+    let granule = granule(window);
     let sent = match runs[..] {
-        [(there, bytes)] if bytes > MOST_COPIED => {
+        [(there, bytes)] if bytes > MOST_COPIED && granule == Granule::Any => {
             let memory = Memory::contiguous(there, bytes);
             let (rank, tag) = (source as i32, number.answer_tag());
             // SAFETY: the run lies inside the window, which lives until its service ends, after this send.
@@ -174,7 +191,7 @@ fn get(window: &Window, source: u32, request: &Request) -> Handled {
                 (request != RequestId::SENT).then_some(Pending { request, then })
             })
         }
-        _ => send_owned(comm, load(&runs), source, number.answer_tag()),
+        _ => send_owned(comm, load(granule, &runs), source, number.answer_tag()),
     };
     answered(sent, number)
 }
