@@ -251,11 +251,11 @@ measurements! {
     "rendezvous-control-time", "Control message", Nanoseconds, Skew, [2],
         "the way of a control message, for the predicted curves: half the time of 8 bytes there and back";
     "rendezvous-overlap-receive", "Overlap of the receive of a long message", Percent, Long, [2],
-        "MPI_Irecv, then MPI_Send on the other rank, then work as long as the receive alone takes, then MPI_Wait: the part that the work hides";
+        "MPI_Irecv, then MPI_Send on the other rank, then work as long as three copies of 10 bytes/ns, or as the receive alone, then MPI_Wait: the part that the work hides";
     "rendezvous-overlap-start", "Overlap of a persistent receive of a long message", Percent, Long, [2],
         "the same with MPI_Start of a persistent receive";
     "rendezvous-overlap-send", "Overlap of the send of a long message", Percent, Long, [2],
-        "MPI_Isend, then MPI_Recv on the other rank, then work as long as the send alone takes, then MPI_Wait: the part that the work hides";
+        "MPI_Isend, then MPI_Recv on the other rank, then work as long as three copies of 10 bytes/ns, or as the send alone, then MPI_Wait: the part that the work hides";
     "rendezvous-oversubscribed", "Long messages, more ranks than cores", Nanoseconds, Long, [4, 8],
         "half a round trip of a long message between the two ranks of each pair, all pairs at once";
     "rendezvous-oversubscribed-control", "Long messages, more ranks than cores: control messages", PerMessage, Long, [4, 8],

@@ -55,9 +55,30 @@ pub(crate) fn publish_preferences(state: &VciState) {
 
 /// Notes a message of `bytes` bytes from the sender of `ring`, and whether it found its receive posted.
 pub(super) fn note_arrival(state: &mut VciState, ring: usize, bytes: u64, posted: bool) {
-    if bytes < copy_mode::SMALLEST || state.node.cma != CmaPolicy::Measured {
+    if !is_noted(state, bytes) {
         return;
     }
+    let is_new = note_promptness(state, ring, posted);
+    let sends_too = state.offered != 0 || !state.backlogs.is_empty();
+    if state.copy_modes.count(bytes, sends_too) || is_new {
+        publish_preferences(state);
+    }
+}
+
+/// Notes a message of `bytes` bytes that the sender of `ring` has written into an offered receive. It took neither copy mode, so no trial
+/// of one goes on with it, and what is known of both stays: the messages that come when offers end need it.
+pub(super) fn note_written(state: &mut VciState, ring: usize, bytes: u64) {
+    if is_noted(state, bytes) && note_promptness(state, ring, true) {
+        publish_preferences(state);
+    }
+}
+
+fn is_noted(state: &VciState, bytes: u64) -> bool {
+    bytes >= copy_mode::SMALLEST && state.node.cma == CmaPolicy::Measured
+}
+
+/// Notes whether a message found its receive posted; whether this rank is prompt now and was not, or the reverse.
+fn note_promptness(state: &mut VciState, ring: usize, posted: bool) -> bool {
     let incoming = &mut state.incoming[ring];
     incoming.points = if posted {
         PROMPT_AT.min(incoming.points + 1)
@@ -66,9 +87,5 @@ pub(super) fn note_arrival(state: &mut VciState, ring: usize, bytes: u64, posted
     };
     let before = incoming.prompt;
     incoming.prompt = incoming.points == PROMPT_AT || before && incoming.points != 0;
-    let is_new = incoming.prompt != before;
-    let sends_too = state.offered != 0 || !state.backlogs.is_empty();
-    if state.copy_modes.count(bytes, sends_too) || is_new {
-        publish_preferences(state);
-    }
+    incoming.prompt != before
 }

@@ -186,7 +186,8 @@ static void overlap_long(work_t *work, double *values)
     spend(CALIBRATION);
     double start = now_ns();
     spend(CALIBRATION);
-    int64_t steps = (int64_t)(alone * CALIBRATION / (now_ns() - start));
+    double least = 3.0 * work->size / 10, spare = alone > least ? alone : least;
+    int64_t steps = (int64_t)(spare * CALIBRATION / (now_ns() - start));
     MPI_Bcast(&steps, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
     trial.worker = worker;
     trial.steps = (uint64_t)steps;

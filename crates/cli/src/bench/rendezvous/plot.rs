@@ -74,3 +74,74 @@ fn predicted(results: &Results, (size, library): (usize, usize), most: i64) -> V
         .map(|(skew_ns, time)| (*skew_ns as f64, *time))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::alike::Chosen;
+    use super::super::super::results::{Library, PointKey};
+    use super::super::predict;
+    use super::*;
+
+    /// Two libraries, one of a known protocol, at three skews and the way of a control message.
+    fn results() -> Results {
+        let library = |(name, rendezvous): (&str, _)| Library {
+            name: name.to_owned(),
+            rendezvous,
+            ..Library::default()
+        };
+        let libraries = [("ours, write", Some("write")), ("theirs", None)];
+        let mut results = Results {
+            libraries: libraries.map(library).into(),
+            ..Results::default()
+        };
+        let mut add = |name: &str, skew_ns, library, value: f64| {
+            let key = PointKey {
+                measurement: Measurement::find(name).unwrap(),
+                ranks: 2,
+                size_bytes: 1 << 20,
+                skew_ns,
+            };
+            let chosen = Chosen {
+                values: vec![value],
+                ..Chosen::default()
+            };
+            results.add(key, library, &chosen);
+        };
+        for library in [0, 1] {
+            add("rendezvous-control-time", 0, library, 300.0);
+            for skew_ns in [-100_000, 500, 100_000] {
+                add(SKEW, skew_ns, library, 5e4);
+            }
+        }
+        results.predicted = predict(&results);
+        results
+    }
+
+    #[test]
+    fn marks_are_measured_and_lines_predicted() {
+        let results = results();
+        let charts = skew_charts(&results);
+        let titles: Vec<&str> = charts.iter().map(|chart| chart.title.as_str()).collect();
+        assert_eq!(titles, ["1 MiB until received", "the same, small skews"]);
+        let drawn = |chart: &Chart<'_>| -> Vec<(String, Look, usize)> {
+            let lines = chart.lines.iter();
+            lines
+                .map(|line| (line.name.clone(), line.look, line.points.len()))
+                .collect()
+        };
+        let lines = |counts: [usize; 3]| {
+            [
+                ("ours, write".to_owned(), Look::Marks(0), counts[0]),
+                (
+                    "ours, write, predicted".to_owned(),
+                    Look::Plain(0),
+                    counts[1],
+                ),
+                ("theirs".to_owned(), Look::Marks(1), counts[2]),
+            ]
+        };
+        // The predicted line has the bends, too: 0, and the way of a control message before and after it.
+        assert_eq!(drawn(&charts[0]), lines([3, 6, 3]));
+        assert_eq!(drawn(&charts[1]), lines([1, 4, 1]));
+    }
+}

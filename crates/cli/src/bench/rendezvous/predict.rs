@@ -26,7 +26,8 @@ pub(in super::super) struct Curve {
     pub(super) control_ns: f64,
     /// The copy, so that the first point agrees.
     pub(super) copy_ns: f64,
-    /// By how much the receive is first, and the time from the later post until it is complete, in nanoseconds.
+    /// By how much the receive is first, and the time from the later post until it is complete, in nanoseconds: at the measured skews, and
+    /// where the curve bends.
     pub(super) points: Vec<(i64, f64)>,
 }
 
@@ -65,7 +66,8 @@ pub(in super::super) fn predict(results: &Results) -> Vec<Curve> {
     curves
 }
 
-/// The copy that makes the curve go through the first point, and the curve at these skews.
+/// The copy that makes the curve go through the first point, and the curve at these skews and where it bends: where both post at once, and
+/// where one is first by the way of a control message.
 fn curve(
     variant: Variant,
     control_ns: f64,
@@ -73,11 +75,18 @@ fn curve(
     skews: impl Iterator<Item = i64>,
 ) -> (f64, Vec<(i64, f64)>) {
     let copy_ns = (first.1 - received_ns(variant, control_ns, 0.0, first.0)).max(0.0);
+    let way = control_ns.round() as i64;
+    let mut skews: Vec<i64> = skews.collect();
+    let reach = (skews.first().copied(), skews.last().copied());
+    let is_within = |skew: &i64| reach.0 <= Some(*skew) && Some(*skew) <= reach.1;
+    skews.extend([-way, 0, way].iter().filter(|skew| is_within(skew)));
+    skews.sort_unstable();
+    skews.dedup();
     let at = |skew_ns| {
         let time = received_ns(variant, control_ns, copy_ns, skew_ns);
         (skew_ns, time)
     };
-    (copy_ns, skews.map(at).collect())
+    (copy_ns, skews.into_iter().map(at).collect())
 }
 
 /// From the later post until the receive is complete.
@@ -124,7 +133,9 @@ mod tests {
             let skews = [-90_000, -200, 0, 200, 90_000];
             let (copy_ns, points) = curve(variant, C, (-90_000, 60_000.0), skews.into_iter());
             assert!(copy_ns <= 60_000.0);
-            assert_eq!((points[0], points.len()), ((-90_000, 60_000.0), 5));
+            assert_eq!(points[0], (-90_000, 60_000.0));
+            let skews: Vec<i64> = points.iter().map(|(skew, _)| *skew).collect();
+            assert_eq!(skews, [-90_000, -300, -200, 0, 200, 300, 90_000]);
         }
     }
 
@@ -158,6 +169,9 @@ mod tests {
         let curves = predict(&results);
         assert_eq!(curves.len(), 1);
         assert_eq!((curves[0].library, curves[0].copy_ns), (1, 60_000.0));
-        assert_eq!(curves[0].points, [(-90_000, 60_000.0), (90_000, 60_300.0)]);
+        let bends = [(-300, 60_000.0), (0, 60_300.0), (300, 60_300.0)];
+        let ends = [(-90_000, 60_000.0), (90_000, 60_300.0)];
+        assert_eq!(curves[0].points[1..4], bends);
+        assert_eq!([curves[0].points[0], curves[0].points[4]], ends);
     }
 }

@@ -20,6 +20,8 @@
 //! | [`pipeline`] | chunks through the ring |
 //! | [`policy`] | which of these a communicator wants, and whether offers pay |
 
+#[cfg(test)]
+mod auto_tests;
 mod movers;
 mod offers;
 #[cfg(test)]

@@ -4,7 +4,6 @@
 #![expect(unsafe_code, reason = "messages are addresses")]
 
 use std::sync::Barrier;
-use std::time::Duration;
 
 use fabric::counters::Counter;
 use sys::sync::Ordering;
@@ -465,52 +464,6 @@ fn a_probe_does_not_see_a_written_message_and_persistent_receives_are_offered_ea
         counts(process)
     });
     assert_eq!((both[0][0], both[0][4], both[1][7]), (0, 40, 40));
-}
-
-/// Sends long messages to a receiver that is away while they come; the offers that it makes for each.
-fn offers_of_auto(cma: u64) -> Vec<u64> {
-    let auto = Settings {
-        cma,
-        ..settings(Rendezvous::Auto)
-    };
-    let (meet, data) = (Barrier::new(2), pattern(LONG, 9));
-    let both = on_ranks_with(&auto, 2, |process| {
-        let mut offers = Vec::new();
-        for _ in 0..80 {
-            meet.wait();
-            if process.rank() == 0 {
-                meet.wait();
-                progress(process);
-                let request = send(process, &data, TAG, Mode::Standard);
-                meet.wait();
-                end(process, request).unwrap();
-                continue;
-            }
-            let mut buffer = Buffer::new(LONG);
-            let sent = counts(process)[3];
-            let request = post(process, &mut buffer, TAG);
-            offers.push(counts(process)[3] - sent);
-            meet.wait();
-            meet.wait();
-            std::thread::sleep(Duration::from_millis(1));
-            assert_eq!(end(process, request), Ok(LONG as u64));
-            assert!(buffer.data() == data);
-        }
-        offers
-    });
-    both[1].clone()
-}
-
-#[test]
-fn auto_offers_receives_of_a_program_that_computes_meanwhile() {
-    if !shares_memory() {
-        return;
-    }
-    let offers = offers_of_auto(1);
-    assert_eq!(offers[0], 0, "nothing is known yet");
-    assert!(offers[60..].iter().sum::<u64>() >= 15, "{offers:?}");
-    // Copy modes are not measured.
-    assert_eq!([0, 2].map(offers_of_auto), [vec![0; 80], vec![0; 80]]);
 }
 
 #[test]

@@ -6,7 +6,9 @@ use fabric::counters::Counter;
 use fabric::trace::TraceKind;
 use sys::cma::Remote;
 
-use super::super::{cell, eager, named_by_peer, note_arrival, note_message, put, send_control};
+use super::super::{
+    cell, eager, named_by_peer, note_arrival, note_message, note_written, put, send_control,
+};
 use super::movers::{fetch_across, fetch_own, fetch_shared, read, readable};
 use super::policy::{note_announced, note_landed};
 use crate::request::{RequestIndex, Role};
@@ -176,7 +178,10 @@ fn land(state: &mut VciState, ring: usize, is_whole: bool) -> Option<RequestInde
                 let kind = (TraceKind::MatchedByOffer, id);
                 state.trace_match_of(receive, key, bytes, kind);
             }
-            note_arrival(state, ring, bytes, true);
+            match is_whole {
+                true => note_written(state, ring, bytes),
+                false => note_arrival(state, ring, bytes, true),
+            }
             await_writing(state, receive, key, bytes);
         }
     }
