@@ -14,6 +14,7 @@ mod reproducible;
 mod shared;
 mod threads;
 mod together;
+mod transfers;
 
 use std::future::Future;
 use std::sync::Arc;

@@ -27,6 +27,8 @@ mod offers;
 #[cfg(test)]
 mod offers_counts_tests;
 #[cfg(test)]
+mod offers_hazards_tests;
+#[cfg(test)]
 mod offers_tests;
 mod pipeline;
 mod policy;
