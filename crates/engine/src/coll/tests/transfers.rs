@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Control messages of the long transfers of collectives, of all ranks together: two for each where senders announce them, and one to three
 //! where receivers offer their memory, by who is first. A protocol that relied on the promises of collectives (`optimistic`) would take one
-//! (docs/decisions/0035).
+//! (docs/decisions/0037).
 
 use std::sync::Mutex;
 
