@@ -28,6 +28,7 @@ struct Origin {
     fences: u32,
     live: Places,
     done: Places,
+    /// What it knew when it sent the request that is handled, the member's own requests included.
     moment: Moment,
     /// Whether it fetched something by an accumulate since the last answer that brought it a clock.
     has_fetched: bool,
@@ -45,11 +46,7 @@ impl Origin {
     }
 
     /// Live accesses that are complete now are done or, if later ones need not be compared with them, forgotten.
-    fn end(&mut self, member: u32, mut is_complete: impl FnMut(&Access) -> bool) {
-        // The origin has this number when it knows that the call is over.
-        let number = self.moment.clock.of(member).wrapping_add(1);
-        let phase = self.moment.known.phase;
-        let stage = Stage::Done { number, phase };
+    fn end(&mut self, stage: Stage, mut is_complete: impl FnMut(&Access) -> bool) {
         let complete = self.live.all().filter(|(_, it)| is_complete(&it.access));
         for (start, noted) in complete.filter(|(_, it)| it.access.during == During::Lock) {
             self.done.add(start, Noted { stage, ..*noted });
@@ -59,15 +56,22 @@ impl Origin {
             self.done = Places::default();
         }
     }
+}
 
-    /// Whether it knows that an access of another member is over.
-    fn knows(&self, member: u32, noted: &Noted) -> bool {
-        let Stage::Done { number, phase } = noted.stage else {
-            return false;
-        };
-        let Moment { clock, known } = &self.moment;
-        known.has_learned || known.phase > phase || clock.of(member) >= number
-    }
+/// Whether one who knows this knows that an access of another member is over.
+fn knows(Moment { clock, known }: &Moment, member: u32, noted: &Noted) -> bool {
+    let Stage::Done { number, phase } = noted.stage else {
+        return false;
+    };
+    known.has_learned || known.phase > phase || clock.of(member) >= number
+}
+
+/// The stage of accesses that a member completes by its next call, when it knows this.
+fn done(moment: &Moment, member: u32) -> Stage {
+    // The member has this number when it knows that the call is over.
+    let number = moment.clock.of(member).wrapping_add(1);
+    let phase = moment.known.phase;
+    Stage::Done { number, phase }
 }
 
 /// A member that is to be told of a conflict.
@@ -101,6 +105,8 @@ pub(super) struct Accesses {
     member: u32,
     rules: Rules,
     origins: Vec<Origin>,
+    /// What the member knows when it uses its own memory: its requests to itself are handled later than they are sent.
+    own: Moment,
     /// What the holders of exclusive locks knew when they gave them back.
     by_exclusive: Clock,
     /// The same of all holders.
@@ -127,6 +133,7 @@ impl Accesses {
             member,
             rules,
             origins: (0..members).map(|_| Origin::new(members)).collect(),
+            own: Moment::new(members),
             by_exclusive: Clock::new(members),
             by_all: Clock::new(members),
             by_accumulates: Clock::new(members),
@@ -145,6 +152,14 @@ impl Accesses {
             false => format!("{start}..{end}"),
         };
         format!("bytes {range} of the window of rank {}", self.member)
+    }
+
+    /// What an origin knows when it begins an access.
+    fn moment(&self, source: u32, used: Use) -> &Moment {
+        match used.is_local() {
+            true => &self.own,
+            false => &self.origins[source as usize].moment,
+        }
     }
 
     /// Whether the member promised that this does not happen.
@@ -178,6 +193,7 @@ impl Accesses {
             let clock = &self.origins[source as usize].moment.clock;
             self.by_accumulates.join(clock);
         }
+        let done = done(self.moment(source, access.used), source);
         let origin = &mut self.origins[source as usize];
         let (end, fences) = (bytes.end, origin.fences);
         origin.has_fetched |= access.used.basic().is_some() && access.used.fetches();
@@ -190,10 +206,7 @@ impl Accesses {
         match lives {
             Lives::On => origin.live.add(bytes.start, noted(Stage::Live)),
             Lives::No if access.during == During::Lock => {
-                let number = origin.moment.clock.of(source).wrapping_add(1);
-                let phase = origin.moment.known.phase;
-                let stage = Stage::Done { number, phase };
-                origin.done.add(bytes.start, noted(stage));
+                origin.done.add(bytes.start, noted(done));
             }
             Lives::No => {}
         }
@@ -212,17 +225,18 @@ impl Accesses {
 
     /// The first access that conflicts.
     fn find(&mut self, source: u32, bytes: &Range<u64>, access: Access) -> Option<Conflict> {
-        let later = &self.origins[source as usize];
+        let fences = self.origins[source as usize].fences;
+        let moment = self.moment(source, access.used);
         let (rank, other, shared) = (0..).zip(&self.origins).find_map(|(rank, origin)| {
             let is_live = |noted: &Noted| {
                 let is_of_fences = noted.access.during == During::Fences;
-                !is_of_fences || (access.during == During::Fences && noted.fences == later.fences)
+                !is_of_fences || (access.during == During::Fences && noted.fences == fences)
             };
             let live = origin.live.sharing(bytes);
             let live = live.filter(|(noted, _)| is_live(noted));
             let done = (rank != source).then(|| origin.done.sharing(bytes));
             let done = done.into_iter().flatten();
-            let mut all = live.chain(done.filter(|(noted, _)| !later.knows(rank, noted)));
+            let mut all = live.chain(done.filter(|(noted, _)| !knows(moment, rank, noted)));
             all.find_map(|(noted, shared)| {
                 let uses = [(rank, noted.access.used), (source, access.used)];
                 self.rules.conflict(uses).then_some((rank, *noted, shared))
@@ -276,10 +290,10 @@ impl Accesses {
         self.origins[source as usize].moment.hear(news)
     }
 
-    /// The member's own knowledge. Accesses before its last phase but one are behind all members: those in a phase have left the one
+    /// What the member knows now. Accesses before its last phase but one are behind all members: those in a phase have left the one
     /// before, and their requests of that one have come.
     pub(super) fn set_own(&mut self, moment: &Moment) {
-        self.origins[self.member as usize].moment.clone_from(moment);
+        self.own.clone_from(moment);
         let now = moment.known.phase;
         if now == self.phase {
             return;
@@ -317,19 +331,28 @@ impl Accesses {
 
     /// An origin with locks has flushed.
     pub(super) fn flush(&mut self, source: u32) {
-        self.origins[source as usize].end(source, |access| access.during == During::Lock);
+        self.end_requested(source, |_| true);
     }
 
     /// An origin with locks has what it fetched.
     pub(super) fn settle(&mut self, source: u32) {
-        let is_complete = |it: &Access| it.during == During::Lock && it.used.fetches();
-        self.origins[source as usize].end(source, is_complete);
+        self.end_requested(source, Use::fetches);
+    }
+
+    /// Ends accesses of an origin with locks by requests.
+    fn end_requested(&mut self, source: u32, is_complete: impl Fn(Use) -> bool) {
+        let origin = &mut self.origins[source as usize];
+        let stage = done(&origin.moment, source);
+        origin.end(stage, |it| {
+            it.during == During::Lock && !it.used.is_local() && is_complete(it.used)
+        });
     }
 
     /// The member's operations on a target, which used its own memory, are complete.
     pub(super) fn settle_own(&mut self, partner: u32) {
         let is_complete = |it: &Access| it.during != During::Fences && it.partner == Some(partner);
-        self.origins[self.member as usize].end(self.member, is_complete);
+        let stage = done(&self.own, self.member);
+        self.origins[self.member as usize].end(stage, is_complete);
     }
 
     /// An origin has called a fence.

@@ -322,6 +322,19 @@ fn the_member_itself_ends_what_it_did_with_its_own_memory() {
 }
 
 #[test]
+fn the_member_knows_more_than_when_it_sent_its_requests_to_itself() {
+    let mut accesses = accesses();
+    assert!(put(&mut accesses, 0).is_none());
+    accesses.flush(0);
+    let mut own = Moment::new(3);
+    own.known.has_learned = true;
+    accesses.set_own(&own);
+    assert!(put(&mut accesses, MEMBER).is_some());
+    accesses.flush(MEMBER);
+    assert!(note(&mut accesses, MEMBER, 0..8, Use::Store, During::Lock).is_none());
+}
+
+#[test]
 fn a_promise_holds_until_the_next_fence() {
     let mut accesses = accesses();
     for source in 0..3 {

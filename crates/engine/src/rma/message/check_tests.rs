@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use sys::sync::{AtomicU32, Ordering};
 
+use super::channel::locked;
 use crate::coll;
 use crate::comm::Process;
 use crate::completion;
@@ -91,18 +92,11 @@ fn both(text: &str, words: [&str; 2], place: &str) {
     assert!(words.into_iter().all(has) && has(place), "{text}");
 }
 
-/// Exchanges a message with a rank, behind all that was sent to it.
-fn exchange(process: &'static Process, peer: u32) {
-    let (world, mut byte) = (process.world(), [0u8; 2]);
-    let [to, from] = [0, 1].map(|index| Memory::contiguous(&raw mut byte[index], 1));
-    // SAFETY: the bytes live until the requests are complete.
-    let requests = unsafe {
-        let receive = p2p::irecv(world, from, peer as i32, 0).unwrap();
-        let send = p2p::isend(world, to, peer as i32, 0, Mode::Standard).unwrap();
-        [receive, send]
-    };
-    for mut request in requests {
-        completion::wait(world.vci(), &mut request, "test").unwrap();
+/// Handles requests until so many accesses to this rank's memory have come that are not complete.
+fn wait_for_accesses(process: &'static Process, window: &Window, count: usize) {
+    let checked = window.channel.as_ref().unwrap().checked.as_ref().unwrap();
+    while locked(&checked.accesses).counts()[0] < count {
+        process.world().vci().poll();
     }
 }
 
@@ -180,31 +174,62 @@ fn gets_and_like_accumulates_do_not_conflict() {
 
 #[test]
 fn holders_of_a_shared_lock_learn_of_their_conflict() {
+    let steps = Steps::default();
     with_windows(|process, window| {
         let me = process.rank();
         fence::fence(window, assertion::NOSUCCEED, "test").unwrap();
-        if me < 2 {
-            passive::lock(window, LockKind::Shared, 0, 0, "test").unwrap();
+        if me > 1 {
+            return;
         }
-        let word = match me {
-            0 => {
-                put(window, 0, 16);
-                None
-            }
-            1 => Some(get(window, 0, 20)),
-            _ => None,
-        };
-        if me < 2 {
-            // The target has the accesses of both before an unlock.
-            exchange(process, 1 - me);
-            let text = told(passive::unlock(window, 0));
-            both(
-                &text,
-                ["a put of rank 0", "a get of rank 1"],
-                "bytes 20..24",
-            );
+        passive::lock(window, LockKind::Shared, 0, 0, "test").unwrap();
+        let word = (me == 1).then(|| get(window, 0, 20));
+        if me == 0 {
+            put(window, 0, 16);
+            // Both are told by their unlocks only if none of them comes first: not even a message says that of a request to oneself.
+            wait_for_accesses(process, window, 2);
+            steps.end(process);
         }
+        steps.wait(process, 1);
+        let text = told(passive::unlock(window, 0));
+        both(
+            &text,
+            ["a put of rank 0", "a get of rank 1"],
+            "bytes 20..24",
+        );
         drop(word);
+    });
+}
+
+#[test]
+fn what_a_rank_learns_later_does_not_order_its_put_to_itself() {
+    let steps = Steps::default();
+    with_windows(|process, window| {
+        let get_with_lock = |disp| {
+            passive::lock(window, LockKind::Shared, 0, 0, "test").unwrap();
+            let word = get(window, 0, disp);
+            let ended = passive::unlock(window, 0);
+            drop(word);
+            ended
+        };
+        let words = ["a put of rank 0", "a get of rank 1"];
+        match process.rank() {
+            0 => {
+                passive::lock(window, LockKind::Shared, 0, 0, "test").unwrap();
+                steps.wait(process, 1);
+                put(window, 0, 16);
+                // As the receipt of a message does; the request has not been handled.
+                window.comm().note_news();
+                both(&told(passive::unlock(window, 0)), words, "bytes 20..24");
+                steps.end(process);
+            }
+            1 => {
+                get_with_lock(20).unwrap();
+                steps.end(process);
+                steps.wait(process, 2);
+                both(&told(get_with_lock(40)), words, "bytes 20..24");
+            }
+            _ => {}
+        }
     });
 }
 

@@ -64,7 +64,8 @@ impl Checked {
 }
 
 impl Channel {
-    /// Tells a target what this member knows, if that has changed: what follows is done by one who knows it.
+    /// Tells a target what this member knows, if that has changed: what follows is done by one who knows it. The member itself is told,
+    /// too, because the requests that it has sent to itself before are done by one who knows less.
     ///
     /// # Errors
     /// When no request is free.
@@ -75,10 +76,6 @@ impl Channel {
         let mut own = locked(&checked.own);
         let Own { moment, told } = &mut *own;
         moment.known = checked.watcher.now();
-        if rank == comm.rank() as u32 {
-            locked(&checked.accesses).set_own(moment);
-            return Ok(());
-        }
         let nothing = || Box::new(Moment::new(comm.size() as usize));
         let told = told[rank as usize].get_or_insert_with(nothing);
         for news in moment.news(told) {
