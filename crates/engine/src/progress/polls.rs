@@ -3,6 +3,8 @@
 
 // account: progress
 
+use sys::sync::Ordering;
+
 use super::Vci;
 
 /// See [`Vci::short_polls`]: several times as long as a cache line takes from one core to another.
@@ -34,7 +36,47 @@ impl Patience {
     }
 }
 
+/// Polls between rounds of progress of the other VCIs while this rank expects to be asked again.
+const ASKED_INTERVAL: u64 = 256;
+
+/// Whether a wait that yields polls more often for a while, because other ranks ask this one to execute their operations ([`Vci::note_help`]):
+/// each of them waits for the next poll, and a yield takes several times as long as an answer.
+pub(super) struct Asked {
+    seen: u32,
+    /// Polls until the wait yields again.
+    polls: u64,
+}
+
+impl Asked {
+    /// That of a wait that begins when so many operations have been executed.
+    pub(super) const fn after(helped: u32) -> Self {
+        Self {
+            seen: helped,
+            polls: 0,
+        }
+    }
+
+    /// Whether to poll again at once, when so many operations have been executed.
+    pub(super) const fn goes_on(&mut self, helped: u32, patience: Patience) -> bool {
+        if self.seen != helped {
+            self.seen = helped;
+            self.polls = patience.polls;
+        }
+        self.polls = self.polls.saturating_sub(1);
+        self.polls % ASKED_INTERVAL != 0
+    }
+}
+
 impl Vci {
+    /// This rank has executed an operation that another rank had posted, and may be asked for more.
+    pub(crate) fn note_help(&self) {
+        self.tasks.helped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn helped(&self) -> u32 {
+        self.tasks.helped.load(Ordering::Relaxed)
+    }
+
     /// Polls of a word that another rank is about to write, before making progress meanwhile is worth while.
     #[inline]
     pub(crate) const fn short_polls(&self) -> u32 {
@@ -70,5 +112,26 @@ impl Vci {
         } else {
             most
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_that_is_asked_polls_for_a_while_and_then_yields_again() {
+        let patience = Patience::new(3 * ASKED_INTERVAL, 0, false);
+        let mut asked = Asked::after(7);
+        let mut polls = |helped| {
+            let goes_on = (0..4 * ASKED_INTERVAL).map(|_| asked.goes_on(helped, patience));
+            goes_on.filter(|&goes_on| goes_on).count() as u64
+        };
+        // What was executed before the wait does not count.
+        assert_eq!(polls(7), 0);
+        // All but those that let the other VCIs have their round.
+        assert_eq!(polls(8), 3 * (ASKED_INTERVAL - 1));
+        assert_eq!(polls(8), 0);
+        assert_eq!(polls(u32::MAX), 3 * (ASKED_INTERVAL - 1));
     }
 }

@@ -16,7 +16,7 @@ use std::task::{Context, Poll, Waker};
 
 use fabric::trace::TraceKind;
 use sys::spin;
-use sys::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
+use sys::sync::{AtomicU32, AtomicUsize, Mutex, MutexGuard, Ordering};
 
 use super::Vci;
 use crate::call::CallName;
@@ -131,6 +131,8 @@ pub(crate) struct TaskList {
     services: AtomicUsize,
     /// Those of them that poll in every round.
     helpers: AtomicUsize,
+    /// Operations of other ranks that they have executed.
+    pub(super) helped: AtomicU32,
 }
 
 impl TaskList {

@@ -19,7 +19,7 @@ use sys::{cores, spin};
 
 use super::elsewhere::RoundInterval;
 use super::oversubscription::Oversubscription;
-use super::polls::Patience;
+use super::polls::{Asked, Patience};
 use super::yields::{Neighbour, Yields};
 use super::{Guard, TasksPolled, Vci, polls};
 use crate::errors::{Error, ErrorClass, Result};
@@ -413,7 +413,7 @@ impl Vci {
                 "this call waits for another rank, and with RANKPOINT_FABRIC=null nothing arrives",
             ));
         }
-        let mut yields = Yields::default();
+        let (mut yields, mut asked) = (Yields::default(), Asked::after(self.helped()));
         loop {
             self.poll_tasks();
             let events = {
@@ -434,6 +434,9 @@ impl Vci {
                     // Another thread may sleep until a request that this poll completed.
                     self.ring_own_doorbell();
                 }
+            } else if asked.goes_on(self.helped(), self.waiting.patience()) {
+                yields = Yields::default();
+                spin::cpu_relax();
             } else if self.progress_others() != 0 {
                 yields = Yields::default();
                 // A task on this VCI may wait for what has happened on another one.

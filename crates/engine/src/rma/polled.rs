@@ -206,6 +206,7 @@ impl Window {
     }
 
     fn execute(&self, view: &WindowView, taken: Taken) {
+        self.comm.vci().note_help();
         let cell = &view.board().cell;
         let [offset, described] = cell.asked();
         let (bytes, direction) = direction_of(described);
