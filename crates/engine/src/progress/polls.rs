@@ -63,7 +63,7 @@ impl Asked {
             self.polls = patience.polls;
         }
         self.polls = self.polls.saturating_sub(1);
-        self.polls % ASKED_INTERVAL != 0
+        !self.polls.is_multiple_of(ASKED_INTERVAL)
     }
 }
 

@@ -2,7 +2,7 @@
 //! Tests of windows whose members are endpoints, and of several windows over the same memory.
 #![expect(unsafe_code, reason = "memory of windows is addresses")]
 
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
 
 use fabric::counters::Counter;
 
@@ -35,11 +35,11 @@ fn count(process: u32) -> i32 {
     [2, 3, 1][process as usize % 3]
 }
 
-fn word() -> &'static Arc<Datatype> {
+pub(super) fn word() -> &'static Arc<Datatype> {
     Predefined::find(predefined::INT64_T).unwrap().datatype()
 }
 
-fn at(rank: u32, disp: i64) -> Remote<'static> {
+pub(super) fn at(rank: u32, disp: i64) -> Remote<'static> {
     Remote {
         unit: None,
         rank: rank as i32,
@@ -49,20 +49,20 @@ fn at(rank: u32, disp: i64) -> Remote<'static> {
     }
 }
 
-fn put(window: &Window, number: &i64, rank: u32, disp: i64) {
+pub(super) fn put(window: &Window, number: &i64, rank: u32, disp: i64) {
     let origin = Memory::contiguous(std::ptr::from_ref(number).cast_mut().cast(), 8);
     // SAFETY: the caller keeps the number until it has synchronised.
     unsafe { rma::put(window, &origin, &at(rank, disp)) }.unwrap();
 }
 
-fn get(window: &Window, number: &mut i64, rank: u32, disp: i64) {
+pub(super) fn get(window: &Window, number: &mut i64, rank: u32, disp: i64) {
     let origin = Memory::contiguous(std::ptr::from_mut(number).cast(), 8);
     // SAFETY: the caller keeps the number until it has synchronised.
     unsafe { rma::get(window, &origin, &at(rank, disp)) }.unwrap();
 }
 
 /// Adds a number and stores what was there.
-fn fetch_and_add(window: &Window, number: &i64, old: &mut i64, rank: u32, disp: i64) {
+pub(super) fn fetch_and_add(window: &Window, number: &i64, old: &mut i64, rank: u32, disp: i64) {
     let origin = std::ptr::from_ref(number).cast();
     let (result, sum) = (std::ptr::from_mut(old).cast(), Operator::Sum);
     // SAFETY: as above.
@@ -70,12 +70,12 @@ fn fetch_and_add(window: &Window, number: &i64, old: &mut i64, rank: u32, disp: 
 }
 
 /// Words of each member's window: one for each of up to 8 members, and counters.
-const WORDS: usize = 16;
+pub(super) const WORDS: usize = 16;
 const COUNTER: i64 = 8;
 const UNDER_LOCK: i64 = 9;
 
 /// Uses a window in all ways; `disps` are the displacements of the members' first words.
-fn use_window(comm: &Comm, window: &Window, disps: &[i64]) {
+pub(super) fn use_window(comm: &Comm, window: &Window, disps: &[i64]) {
     let (me, size) = (comm.rank() as u32, comm.size() as u32);
     let place = |rank: u32, index: i64| disps[rank as usize] + 8 * index;
     for round in 0..10 {
@@ -275,6 +275,36 @@ fn threads_access_node_shared_and_private_memory_without_a_lock_of_a_vci() {
         }
         shared.free("test").unwrap();
         private.free("test").unwrap();
+    });
+}
+
+#[test]
+fn threads_that_begin_to_use_a_target_at_once_take_its_lock_once() {
+    const THREADS: i64 = 4;
+    on_processes(&[1, 2], |process| {
+        let bytes = 8 * WORDS as u64;
+        let hints = WindowHints::default();
+        let window = rma::allocate(process.world(), bytes, 1, hints, "test").unwrap();
+        let (window, last) = (&*window, process.size() - 1);
+        for _ in 0..20 {
+            passive::lock_all(window, 0, "test").unwrap();
+            let together = Barrier::new(THREADS as usize);
+            let together = &together;
+            std::thread::scope(|scope| {
+                for thread in 0..THREADS {
+                    scope.spawn(move || {
+                        together.wait();
+                        put(window, &thread, last, 8 * thread);
+                        passive::flush(window, last as i32).unwrap();
+                    });
+                }
+            });
+            passive::unlock_all(window).unwrap();
+            // A shared lock that nobody gives back would keep this one out.
+            passive::lock(window, LockKind::Exclusive, last as i32, 0, "test").unwrap();
+            passive::unlock(window, last as i32).unwrap();
+        }
+        window.free("test").unwrap();
     });
 }
 

@@ -4,7 +4,9 @@
 //! An operation asks one question: is its target open? A target is open by itself (lock, start), or all targets are (fence). After
 //! MPI_Win_lock_all a target opens with the first operation on it, which takes the shared lock there.
 
-use sys::sync::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use std::sync::PoisonError;
+
+use sys::sync::{AtomicBool, AtomicU8, AtomicU32, Mutex, Ordering};
 
 use fabric::lock::Hold;
 
@@ -97,6 +99,8 @@ pub(super) struct Epochs {
     pub(super) exposed_to: AtomicU32,
     /// Not 0 inside an exposure epoch.
     pub(super) is_exposed: AtomicU8,
+    /// Held by the thread that takes the lock of a target for the first operation there.
+    opening: Mutex<()>,
     /// Calls of MPI_Win_complete that earlier exposure epochs have used up.
     pub(super) completes_seen: AtomicU32,
 }
@@ -160,7 +164,7 @@ impl Window {
     #[inline(never)]
     pub(super) fn open(&self, rank: u32) -> Result<()> {
         match self.epochs.stage() {
-            Stage::LockAll => self.take_lock(rank, Hold::Shared, "an operation on a window"),
+            Stage::LockAll => self.open_with_lock(rank),
             Stage::LockAllUnchecked => {
                 let target = &self.targets[rank as usize];
                 target.access.store(access::UNCHECKED, Ordering::Relaxed);
@@ -176,6 +180,17 @@ impl Window {
             Stage::None => Err(self.out_of_step(format!(
                 "no access epoch to rank {rank} is open: call MPI_Win_fence, MPI_Win_start, MPI_Win_lock or MPI_Win_lock_all first"
             ))),
+        }
+    }
+
+    /// Takes the lock of a target, once for all threads.
+    fn open_with_lock(&self, rank: u32) -> Result<()> {
+        let opening = self.epochs.opening.lock();
+        let _opening = opening.unwrap_or_else(PoisonError::into_inner);
+        let access = &self.targets[rank as usize].access;
+        match access.load(Ordering::Relaxed) {
+            access::NONE => self.take_lock(rank, Hold::Shared, "an operation on a window"),
+            _ => Ok(()),
         }
     }
 
