@@ -334,19 +334,34 @@ impl Comm {
     /// # Errors
     /// When the system refuses memory for a VCI.
     pub(crate) fn partition_lane(&self, distance: u32) -> Result<&Self> {
+        let lane = self.lane_cell(distance)?;
+        Ok(lane.map_or(self, |lane| lane))
+    }
+
+    /// The communicator of the same members between the VCIs at a distance from that of this communicator.
+    ///
+    /// # Errors
+    /// When the system refuses memory for a VCI.
+    pub(crate) fn lane_at(self: &Arc<Self>, distance: u32) -> Result<Arc<Self>> {
+        let lane = self.lane_cell(distance)?;
+        Ok(lane.unwrap_or(self).clone())
+    }
+
+    /// The same; `None` for this communicator's own VCI.
+    fn lane_cell(&self, distance: u32) -> Result<Option<&Arc<Self>>> {
         let make = || (1..MOST_VCIS).map(|_| OnceLock::new()).collect();
         let lanes = self.partition_lanes.get_or_init(make);
         let cell = distance.checked_sub(1);
         let Some(cell) = cell.and_then(|index| lanes.get(index as usize)) else {
-            return Ok(self);
+            return Ok(None);
         };
         if let Some(lane) = cell.get() {
-            return Ok(lane);
+            return Ok(Some(lane));
         }
         let index = VciIndex::of_bits(u32::from(self.vci().index().get()) + distance);
         let vci = self.process.vcis().obtain(index)?;
         let lane = self.new_lane(vci, endpoint::lane_map(self, vci, Some(index)));
-        Ok(cell.get_or_init(|| lane))
+        Ok(Some(cell.get_or_init(|| lane)))
     }
 
     /// The communicators with the same context on other VCIs.

@@ -102,6 +102,11 @@ impl Vci {
         !self.waiting.rounds.is_never() && self.all.get().is_some_and(|all| all.are_several())
     }
 
+    /// Whether waits on this VCI look after the others.
+    pub(crate) const fn advances_others(&self) -> bool {
+        !self.waiting.rounds.is_never()
+    }
+
     /// A round of progress of the other VCIs; returns how many things happened. The caller holds no guard.
     #[inline]
     pub(super) fn progress_others(&self) -> usize {

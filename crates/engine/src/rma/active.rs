@@ -60,7 +60,7 @@ pub fn post(window: &Window, group: &Group, assertion: i32) -> Result<()> {
     if assertion & assertion::NOCHECK == 0 {
         for &rank in &ranks {
             if let Some(channel) = window.own_channel() {
-                channel.send(window, rank, Kind::Post)?;
+                channel.send(rank, Kind::Post)?;
                 continue;
             }
             let Some(view) = &window.targets[rank as usize].view else {

@@ -13,7 +13,7 @@ use super::announce::Announcer;
 use super::epoch::Epochs;
 use super::granule::Granule;
 use super::heap;
-use super::hints::WindowHints;
+use super::hints::{NUM_VCIS, WindowHints};
 use super::message::Channel;
 use super::polled::{Helper, MOST_HELPERS, Willingness};
 use super::target::{Path, Target};
@@ -135,6 +135,7 @@ impl Brought {
             witness: std::ptr::from_ref(witness) as u64,
             promises: told::promises(&wanted.hints),
             granule: wanted.granule as u64,
+            vcis: u64::from(vcis(comm, &wanted.hints)),
             ..Told::default()
         };
         if shares {
@@ -165,6 +166,23 @@ impl Brought {
 
 fn segment_offset(comm: &Comm, address: *const u8, bytes: usize) -> Option<u64> {
     comm.process().node().offset_of(address, bytes)
+}
+
+/// Over how many VCIs this member would spread puts and gets by messages. Without rounds over all VCIs a target that waits would not serve
+/// the others, and checks compare what one service sees.
+fn vcis(comm: &Comm, hints: &WindowHints) -> u32 {
+    let wanted = u32::try_from(hints.number(NUM_VCIS)).unwrap_or(1);
+    match comm.vci().advances_others() && !comm.process().settings().check.rma {
+        true => comm.partition_vcis(wanted),
+        false => 1,
+    }
+}
+
+/// The communicators of all VCIs but the window's over which the members spread puts and gets: as many as all members would.
+fn other_lanes(comm: &Arc<Comm>, all: &[Told], has_messages: bool) -> Result<Vec<Arc<Comm>>> {
+    let vcis = all.iter().map(|told| told.vcis).min().unwrap_or(1);
+    let distances = 1..if has_messages { vcis as u32 } else { 1 };
+    distances.map(|distance| comm.lane_at(distance)).collect()
 }
 
 /// The value of a member's witness.
@@ -236,9 +254,14 @@ fn make_on(comm: &Arc<Comm>, wanted: Result<Wanted>, call: &'static str) -> Resu
     let targets = all.iter().zip(paths).enumerate();
     let targets =
         targets.map(|(rank, (told, path))| target(comm, rank as u32, told, path, &brought));
-    let targets: Result<Box<[_]>> = targets.collect();
-    let window = match targets {
-        Ok(targets) => assemble(comm, brought, targets),
+    let targets: Result<Box<[Target]>> = targets.collect();
+    let reached = targets.and_then(|targets| {
+        let has_messages = targets.iter().any(|target| target.path == Path::Message);
+        let others = other_lanes(comm, &all, has_messages)?;
+        Ok((targets, has_messages.then_some(others)))
+    });
+    let window = match reached {
+        Ok((targets, others)) => assemble(comm, brought, targets, others),
         Err(error) => {
             // The others learn it.
             let _ = all_agree(comm, false, call);
@@ -252,7 +275,7 @@ fn make_on(comm: &Arc<Comm>, wanted: Result<Wanted>, call: &'static str) -> Resu
     // Nobody uses the window before all members have it.
     let outcome = all_agree(comm, started.is_ok(), call);
     if let Err(error) = started.and(outcome) {
-        block_on(comm.vci(), call, window.withdraw())?;
+        window.withdraw(call)?;
         return Err(error);
     }
     window.watch_buffers();
@@ -260,8 +283,13 @@ fn make_on(comm: &Arc<Comm>, wanted: Result<Wanted>, call: &'static str) -> Resu
     Ok(window)
 }
 
-/// The window of a member that knows its targets.
-fn assemble(comm: &Arc<Comm>, brought: Brought, targets: Box<[Target]>) -> Arc<Window> {
+/// The window of a member that knows its targets, and where some are reached by messages the communicators of its other VCIs.
+fn assemble(
+    comm: &Arc<Comm>,
+    brought: Brought,
+    targets: Box<[Target]>,
+    others: Option<Vec<Arc<Comm>>>,
+) -> Arc<Window> {
     let Brought {
         wanted:
             Wanted {
@@ -275,14 +303,14 @@ fn assemble(comm: &Arc<Comm>, brought: Brought, targets: Box<[Target]>) -> Arc<W
         base,
         ..
     } = brought;
-    let has_messages = targets.iter().any(|target| target.path == Path::Message);
+    hints.set_vcis(1 + others.as_ref().map_or(0, Vec::len));
     let own_view = targets[comm.rank() as usize].view;
     let granularity = hints.number("mpi_accumulate_granularity");
     Arc::new(Window {
         epochs: Epochs::default(),
         announcer: Announcer::new(comm.process(), own_view, granularity),
         helper: Helper::new(own_view),
-        channel: has_messages.then(|| Channel::new(comm, flavor, &hints)),
+        channel: others.map(|others| Channel::new(comm, others, flavor, &hints)),
         targets,
         ranks_are_global: comm.ranks_are_global(),
         comm: comm.clone(),

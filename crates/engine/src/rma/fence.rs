@@ -41,8 +41,8 @@ pub fn fence(window: &Window, assertion: i32, call: &'static str) -> Result<()> 
 /// Orders the loads and stores of this process in the window's memory with operations of others (MPI_Win_sync). A program that calls
 /// it while it polls its memory sees operations that come by messages.
 pub fn sync(window: &Window) {
-    if window.channel.is_some() {
-        window.comm.vci().poll();
+    if let Some(channel) = &window.channel {
+        channel.poll();
     }
     // What others stored may say what they have done.
     window.comm.note_news();

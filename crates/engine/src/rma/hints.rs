@@ -5,6 +5,8 @@ use std::sync::PoisonError;
 
 use sys::sync::{AtomicBool, Mutex, Ordering};
 
+use crate::identity::MOST_VCIS;
+
 /// Keys whose value is true or false.
 const TRUTHS: &[&str] = &[
     "no_locks",
@@ -12,6 +14,9 @@ const TRUTHS: &[&str] = &[
     "same_disp_unit",
     "alloc_shared_noncontig",
 ];
+/// VCIs over which puts and gets by messages are spread.
+pub(super) const NUM_VCIS: &str = "rankpoint_num_vcis";
+
 /// Ordering of accumulates by default.
 const ALL_ORDERED: &str = "rar,raw,war,waw";
 
@@ -36,6 +41,9 @@ fn is_valid(key: &str, value: &str) -> bool {
         }
         "accumulate_ops" => matches!(value, "same_op" | "same_op_no_op"),
         "mpi_accumulate_granularity" => value.parse::<u64>().is_ok(),
+        NUM_VCIS => value
+            .parse::<usize>()
+            .is_ok_and(|vcis| (1..=MOST_VCIS).contains(&vcis)),
         // More than the alignment of windows is not promised.
         "mpi_minimum_memory_alignment" => value
             .parse::<u64>()
@@ -51,6 +59,7 @@ fn keys() -> impl Iterator<Item = &'static str> {
         "accumulate_ops",
         "mpi_accumulate_granularity",
         "mpi_minimum_memory_alignment",
+        NUM_VCIS,
     ];
     TRUTHS.iter().copied().chain(others)
 }
@@ -59,12 +68,21 @@ impl WindowHints {
     /// The hints for which `value_of` returns a value that the key may have; other values are ignored.
     pub fn of(value_of: impl Fn(&str) -> Option<String>) -> Self {
         let hints = Self::default();
-        hints.set(value_of);
+        hints.take_over(value_of);
         hints
     }
 
-    /// Takes over hints as [`Self::of`] does.
+    /// Takes over hints as [`Self::of`] does, of a window that exists: it keeps its VCIs.
     pub fn set(&self, value_of: impl Fn(&str) -> Option<String>) {
+        self.take_over(|key| value_of(key).filter(|_| key != NUM_VCIS));
+    }
+
+    /// Notes how many VCIs the window uses.
+    pub(super) fn set_vcis(&self, vcis: usize) {
+        self.take_over(|key| (key == NUM_VCIS).then(|| vcis.to_string()));
+    }
+
+    fn take_over(&self, value_of: impl Fn(&str) -> Option<String>) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         for key in keys() {
             if let Some(value) = value_of(key).filter(|value| is_valid(key, value)) {
@@ -108,6 +126,7 @@ impl WindowHints {
             "accumulate_ops" => "same_op_no_op".to_owned(),
             "mpi_accumulate_granularity" => "0".to_owned(),
             "mpi_minimum_memory_alignment" => ALIGNMENT.to_string(),
+            NUM_VCIS => "1".to_owned(),
             _ => "false".to_owned(),
         };
         keys()

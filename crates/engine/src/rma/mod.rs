@@ -52,6 +52,8 @@ mod target;
 mod tests;
 mod told;
 pub mod transfer;
+#[cfg(test)]
+mod vcis_tests;
 pub mod window;
 
 pub use accumulate::{

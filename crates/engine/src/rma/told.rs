@@ -26,6 +26,8 @@ pub(super) struct Told {
     pub(super) promises: u64,
     /// Bytes of its [`super::granule::Granule`].
     pub(super) granule: u64,
+    /// VCIs over which it would spread puts and gets by messages.
+    pub(super) vcis: u64,
 }
 
 /// The hint same_size.
@@ -98,7 +100,7 @@ pub(super) fn check_elements(all: &[Told]) -> Result<()> {
 
 impl Told {
     /// Number of words.
-    pub(super) const WORDS: usize = 11;
+    pub(super) const WORDS: usize = 12;
 
     /// It as words.
     pub(super) const fn words(&self) -> [u64; Self::WORDS] {
@@ -114,9 +116,11 @@ impl Told {
             helps,
             promises,
             granule,
+            vcis,
         } = *self;
         [
             failure, address, shared, bytes, unit, board, pid, witness, helps, promises, granule,
+            vcis,
         ]
     }
 
@@ -136,6 +140,7 @@ impl Told {
             helps,
             promises,
             granule,
+            vcis,
         ] = all;
         Self {
             failure,
@@ -149,6 +154,7 @@ impl Told {
             helps,
             promises,
             granule,
+            vcis,
         }
     }
 }

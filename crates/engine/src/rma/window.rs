@@ -246,7 +246,10 @@ impl Window {
             Some(channel) => channel.end_before_fence(self, 0, call),
             None => Ok(()),
         };
-        block_on(self.comm.vci(), call, self.done_by_all())?;
+        let vci = self.comm.vci();
+        block_on(vci, call, coll::barrier(self.comm.clone()))?;
+        self.stop_other_services(call)?;
+        block_on(vci, call, self.stop_tasks())?;
         self.note_barrier();
         self.end();
         flushed
@@ -261,7 +264,15 @@ impl Window {
     async fn stop_tasks(&self) -> Result<()> {
         self.stop_helping().await?;
         match &self.channel {
-            Some(channel) => channel.stop(self).await,
+            Some(channel) => channel.stop().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the services on other VCIs than the window's, each on its VCI; [`Self::stop_tasks`] finds nothing left to do there.
+    fn stop_other_services(&self, call: &'static str) -> Result<()> {
+        match &self.channel {
+            Some(channel) => channel.stop_others(call),
             None => Ok(()),
         }
     }
@@ -270,11 +281,12 @@ impl Window {
     ///
     /// # Errors
     /// Those of the messages.
-    pub(super) async fn withdraw(&self) -> Result<()> {
+    pub(super) fn withdraw(&self, call: &'static str) -> Result<()> {
         self.is_freed.store(true, Ordering::Relaxed);
-        let outcome = self.stop_tasks().await;
+        let others = self.stop_other_services(call);
+        let outcome = block_on(self.comm.vci(), call, self.stop_tasks());
         self.give_back_memory();
-        outcome
+        others.and(outcome)
     }
 
     fn give_back_memory(&self) {

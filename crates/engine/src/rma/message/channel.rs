@@ -7,11 +7,13 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use layout::SharedLayout;
-use sys::sync::{AtomicBool, AtomicU32, Mutex, Ordering};
+use sys::sync::{AtomicU32, Mutex};
 
 use super::knowledge::Checked;
 use super::service;
-use super::wire::{ANSWER_BYTES, Header, Kind, Number, REQUEST_TAG, decode_answer};
+use super::stream::Stream;
+use super::thread::thread_number;
+use super::wire::Kind;
 use crate::coll::RawMut;
 use crate::comm::Comm;
 use crate::completion;
@@ -22,9 +24,6 @@ use crate::request::{RequestId, Status};
 use crate::rma::hints::WindowHints;
 use crate::rma::window::{Flavor, Window};
 use crate::task::{self, Completion, block_on};
-
-/// Messages of a target that are kept before complete ones are looked for.
-const FEW_KEPT: usize = 64;
 
 /// A message of an operation, and what is to be done when it is complete.
 ///
@@ -53,7 +52,7 @@ pub(super) enum Then {
 impl Then {
     /// Goes on with the status of the message.
     #[expect(unsafe_code, reason = "the origin's memory is an address")]
-    fn go_on(self, status: &Status) -> Result<()> {
+    pub(super) fn go_on(self, status: &Status) -> Result<()> {
         let (bytes, rank) = match &self {
             Self::Sent { .. } => return Ok(()),
             Self::Received { bytes, rank } => (*bytes, *rank),
@@ -99,28 +98,6 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Messages of one target.
-#[derive(Default)]
-struct Kept {
-    pending: Vec<Pending>,
-    /// Errors of those that were found complete.
-    failure: Option<Error>,
-    /// Complete ones are looked for when there are so many.
-    limit: usize,
-}
-
-/// A target's side of the channel.
-#[derive(Default)]
-struct Outgoing {
-    kept: Mutex<Kept>,
-    /// Operations with requests, which the program awaits.
-    requests: Arc<AtomicU32>,
-    /// Whether something was sent since the last request for an answer. Set behind the message that it tells of.
-    is_dirty: AtomicBool,
-    /// Held by the call that awaits what was sent: another one goes on when that has come, too.
-    concluding: Mutex<()>,
-}
-
 /// How [`Channel::conclude`] ends what was sent to a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::rma) enum Ending {
@@ -136,167 +113,139 @@ pub(in crate::rma) enum Ending {
     Settle,
 }
 
-/// A request that is to be answered.
-struct Asked {
-    rank: u32,
-    request: RequestId,
-    answer: Vec<u8>,
-}
-
 /// One member's end.
 pub(in crate::rma) struct Channel {
-    /// Requests so far.
-    count: AtomicU32,
-    to: Box<[Outgoing]>,
+    /// The first one is that of the window's own communicator.
+    streams: Box<[Stream]>,
     /// By rank: exposure epochs that the member has opened to this one.
     pub(in crate::rma) posts: Box<[AtomicU32]>,
     /// Access epochs to this member that have been closed.
     pub(in crate::rma) completes: AtomicU32,
+    /// Whether accumulates of this member need no order (the hint `accumulate_ordering`, as the window was made).
+    is_unordered: bool,
+    /// Held while an accumulate is combined with this member's memory: other members may send theirs to several services.
+    combining: Mutex<()>,
     /// What this member refused, by the rank of the origin.
     refused: Mutex<Vec<(u32, Error)>>,
-    /// Accesses to this member's memory, and what it knows of those to others, if they are checked.
+    /// Accesses to this member's memory, and what it knows of those to others, if they are checked: then there is one stream.
     pub(super) checked: Option<Checked>,
-    /// The request that the service completes.
-    service: Mutex<RequestId>,
 }
 
 impl Channel {
-    /// The channel of a window on a communicator.
-    pub(in crate::rma) fn new(comm: &Comm, flavor: Flavor, hints: &WindowHints) -> Self {
+    /// The channel of a window on a communicator and on others of the same members, for puts and gets.
+    pub(in crate::rma) fn new(
+        comm: &Arc<Comm>,
+        others: Vec<Arc<Comm>>,
+        flavor: Flavor,
+        hints: &WindowHints,
+    ) -> Self {
         let members = comm.size() as usize;
+        let comms = std::iter::once(comm.clone()).chain(others);
         Self {
-            count: AtomicU32::new(0),
-            to: (0..members).map(|_| Outgoing::default()).collect(),
+            streams: comms.map(Stream::new).collect(),
             posts: (0..members).map(|_| AtomicU32::new(0)).collect(),
             completes: AtomicU32::new(0),
+            is_unordered: hints.get("accumulate_ordering").as_deref() == Some("none"),
+            combining: Mutex::default(),
             refused: Mutex::default(),
             checked: Self::checked_of(comm, flavor, hints),
-            service: Mutex::new(RequestId::SENT),
         }
     }
 
-    /// Starts the service of a window, if it has a channel.
+    /// The stream of synchronisation, and of accumulates that are in order.
+    pub(super) fn first(&self) -> &Stream {
+        &self.streams[0]
+    }
+
+    /// The stream of accumulates of the calling thread.
+    pub(super) fn of_accumulates(&self) -> &Stream {
+        match self.is_unordered {
+            true => self.of_thread(),
+            false => self.first(),
+        }
+    }
+
+    /// Keeps other accumulates off this member's memory.
+    pub(super) fn combine_alone(&self) -> Option<MutexGuard<'_, ()>> {
+        (self.streams.len() > 1).then(|| locked(&self.combining))
+    }
+
+    /// The stream of puts and gets of the calling thread.
+    pub(super) fn of_thread(&self) -> &Stream {
+        match self.streams.len() {
+            1 => self.first(),
+            count => &self.streams[thread_number() as usize % count],
+        }
+    }
+
+    /// Starts the services of a window, if it has a channel.
     ///
     /// # Errors
     /// When no request is free.
     pub(in crate::rma) fn start(window: &Arc<Window>) -> Result<()> {
-        let Some(channel) = &window.channel else {
-            return Ok(());
-        };
-        let request = task::spawn(&window.comm, service::serve(window.clone()))?;
-        window.comm.vci().count_service(true);
-        *locked(&channel.service) = request;
+        let streams = window.channel.iter().flat_map(|it| &it.streams);
+        for (index, stream) in streams.enumerate() {
+            let comm = &stream.comm;
+            let service = service::serve(window.clone(), comm.clone(), index == 0);
+            let request = task::spawn(comm, service)?;
+            comm.vci().count_service(true);
+            *locked(&stream.service) = request;
+        }
         Ok(())
     }
 
-    /// Ends the service, if it was started; all members have done with the window.
+    /// Ends the services that were started; all members have done with the window.
     ///
     /// # Errors
     /// Those of the messages.
-    pub(in crate::rma) async fn stop(&self, window: &Window) -> Result<()> {
-        let comm = &window.comm;
-        let own = comm.rank() as u32;
-        let request = std::mem::replace(&mut *locked(&self.service), RequestId::SENT);
-        if request == RequestId::SENT {
-            return Ok(());
+    pub(in crate::rma) async fn stop(&self) -> Result<()> {
+        let mut outcome = Ok(());
+        for stream in &self.streams {
+            outcome = outcome.and(stream.stop().await);
         }
-        self.send(window, own, Kind::Stop)?;
-        let outcome = Completion::new(comm.vci(), request).await;
-        comm.vci().count_service(false);
-        self.settled(comm, own).await.and(outcome).map(|_| ())
+        outcome
     }
 
-    pub(super) fn number(&self) -> Number {
-        Number::of(self.count.fetch_add(1, Ordering::Relaxed))
+    /// The same of all services but that on the VCI of the window.
+    ///
+    /// # Errors
+    /// As there.
+    pub(in crate::rma) fn stop_others(&self, call: &'static str) -> Result<()> {
+        let stop = |stream: &Stream| block_on(stream.comm.vci(), call, stream.stop());
+        self.streams[1..].iter().try_for_each(stop)
     }
 
-    /// Keeps messages to a target until a call awaits them.
-    pub(super) fn keep(&self, comm: &Comm, rank: u32, pending: Vec<Pending>) {
-        if pending.is_empty() {
-            return;
+    /// Makes progress on all VCIs of the window.
+    pub(in crate::rma) fn poll(&self) {
+        for stream in &self.streams {
+            stream.comm.vci().poll();
         }
-        let mut kept = locked(&self.to[rank as usize].kept);
-        kept.pending.extend(pending);
-        if kept.pending.len() <= kept.limit.max(FEW_KEPT) {
-            return;
-        }
-        for Pending { request, then } in std::mem::take(&mut kept.pending) {
-            match poll_request(comm, request) {
-                Poll::Pending => kept.pending.push(Pending { request, then }),
-                Poll::Ready(ended) => {
-                    if let Err(error) = ended.and_then(|status| then.go_on(&status)) {
-                        kept.failure.get_or_insert(error);
-                    }
-                }
-            }
-        }
-        kept.limit = 2 * kept.pending.len();
     }
 
-    /// Notes that a target has been sent something.
-    pub(super) fn touch(&self, rank: u32) {
-        // PAIRS: rma.dirty
-        self.to[rank as usize]
-            .is_dirty
-            .store(true, Ordering::Release);
+    /// Requests that this member has sent on each stream.
+    #[cfg(test)]
+    pub(in crate::rma) fn counts(&self) -> Vec<u32> {
+        self.streams.iter().map(Stream::count).collect()
+    }
+
+    /// Bytes of the clock behind an answer.
+    pub(super) fn clock_bytes(&self) -> usize {
+        self.checked.as_ref().map_or(0, |_| 4 * self.posts.len())
     }
 
     /// Whether a target was sent something that nothing has completed there.
     pub(super) fn is_dirty(&self, rank: u32) -> bool {
-        // PAIRS: rma.dirty
-        self.to[rank as usize].is_dirty.load(Ordering::Acquire)
+        self.first().is_dirty(rank)
     }
 
     /// Notes an error for the call that completes the operations on a target.
     pub(super) fn fail(&self, rank: u32, error: Error) {
-        let mut kept = locked(&self.to[rank as usize].kept);
-        kept.failure.get_or_insert(error);
-    }
-
-    /// Counts the operations with requests of a target.
-    pub(super) fn requests(&self, rank: u32) -> &Arc<AtomicU32> {
-        &self.to[rank as usize].requests
+        self.first().fail(rank, error);
     }
 
     /// Sends a request without data.
-    pub(in crate::rma) fn send(&self, window: &Window, rank: u32, kind: Kind) -> Result<()> {
-        let message = Header::new(kind, self.number()).encode(&[], 0);
-        let pending = send_owned(&window.comm, message, rank, REQUEST_TAG)?;
-        self.keep(&window.comm, rank, pending.into_iter().collect());
-        Ok(())
-    }
-
-    /// Sends a request that the target answers.
-    #[expect(
-        unsafe_code,
-        reason = "the answer is received into memory that is kept"
-    )]
-    fn ask(&self, window: &Window, rank: u32, kind: Kind) -> Result<Asked> {
-        let comm = &window.comm;
-        self.tell_moment(comm, rank)?;
-        let number = self.number();
-        let clock_bytes = self.checked.as_ref().map_or(0, |_| 4 * self.to.len());
-        let mut answer = vec![0; ANSWER_BYTES + clock_bytes];
-        let memory = Memory::contiguous(answer.as_mut_ptr(), answer.len());
-        // SAFETY: the memory is the vector's, which is kept with the request.
-        let request = unsafe { p2p::irecv(comm, memory, rank as i32, number.answer_tag()) }?;
-        let header = Header {
-            is_answered: true,
-            ..Header::new(kind, number)
-        };
-        let message = header.encode(&[], 0);
-        match send_owned(comm, message, rank, REQUEST_TAG) {
-            Ok(pending) => self.keep(comm, rank, pending.into_iter().collect()),
-            Err(error) => {
-                withdraw(comm, request);
-                return Err(error);
-            }
-        }
-        Ok(Asked {
-            rank,
-            request,
-            answer,
-        })
+    pub(in crate::rma) fn send(&self, rank: u32, kind: Kind) -> Result<()> {
+        self.first().send(rank, kind)
     }
 
     /// Takes the lock of a target.
@@ -307,36 +256,8 @@ impl Channel {
         kind: Kind,
         call: &'static str,
     ) -> Result<()> {
-        let asked = self.ask(window, rank, kind)?;
-        let comm = &window.comm;
-        block_on(comm.vci(), call, self.answered(comm, asked))
-            .map_err(|error| window.annotate(error))
-    }
-
-    /// Waits for an answer.
-    async fn answered(&self, comm: &Comm, asked: Asked) -> Result<()> {
-        let status = Completion::new(comm.vci(), asked.request).await?;
-        let bytes = asked.answer.len().min(status.bytes as usize);
-        let (outcome, clock) = decode_answer(&asked.answer[..bytes], asked.rank);
-        self.hear_answer(comm, clock);
-        outcome
-    }
-
-    /// Waits until the messages to a target need the origin's memory no more, and all data have come.
-    async fn settled(&self, comm: &Comm, rank: u32) -> Result<()> {
-        let kept = std::mem::take(&mut *locked(&self.to[rank as usize].kept));
-        let outcome = finish_all(comm, kept.pending).await;
-        kept.failure.map_or(outcome, Err)
-    }
-
-    fn wait_for_requests(&self, window: &Window, rank: u32, call: &'static str) -> Result<()> {
-        let requests = &self.to[rank as usize].requests;
-        // PAIRS: rma.requests
-        let are_done = || requests.load(Ordering::Acquire) == 0;
-        if are_done() {
-            return Ok(());
-        }
-        window.comm.vci().wait_until(call, |_| are_done())
+        let taken = self.first().lock(self, rank, kind, call);
+        taken.map_err(|error| window.annotate(error))
     }
 
     /// Completes all operations on a target here.
@@ -349,10 +270,10 @@ impl Channel {
         rank: u32,
         call: &'static str,
     ) -> Result<()> {
-        let _concluding = locked(&self.to[rank as usize].concluding);
-        let comm = &window.comm;
-        let outcome = block_on(comm.vci(), call, self.settled(comm, rank));
-        self.wait_for_requests(window, rank, call)?;
+        let mut outcome = Ok(());
+        for stream in &self.streams {
+            outcome = outcome.and(stream.settle(rank, call));
+        }
         outcome.map_err(|error| window.annotate(error))
     }
 
@@ -366,56 +287,19 @@ impl Channel {
         targets: &[(u32, Ending)],
         call: &'static str,
     ) -> Result<()> {
-        let comm = &window.comm;
         let mut outcome = Ok(());
-        // Targets are in the order of their ranks, so two calls never wait for each other.
-        let all = |(rank, _): &(u32, Ending)| locked(&self.to[*rank as usize].concluding);
-        let _concluding: Vec<_> = targets.iter().map(all).collect();
-        let mut asked = Vec::new();
-        for &(rank, ending) in targets {
-            let outgoing = &self.to[rank as usize];
-            let was_dirty = match ending {
-                Ending::Settle => self.is_dirty(rank),
-                // PAIRS: rma.dirty
-                _ => outgoing.is_dirty.swap(false, Ordering::Acquire),
-            };
-            let kind = match ending {
-                Ending::Unlock => Kind::Unlock,
-                Ending::Fence => Kind::Fence,
-                Ending::Complete if was_dirty => Kind::Complete,
-                Ending::Flush if was_dirty => Kind::Flush,
-                Ending::Settle if was_dirty => Kind::Settle,
-                Ending::Complete => {
-                    outcome = outcome.and(self.send(window, rank, Kind::Complete));
-                    continue;
-                }
-                Ending::Flush | Ending::Settle => continue,
-            };
-            match self.ask(window, rank, kind) {
-                Ok(one) => asked.push(one),
-                Err(error) => outcome = outcome.and(Err(error)),
+        if self.streams.len() > 1 {
+            let flushes: Vec<_> = targets
+                .iter()
+                .map(|&(rank, _)| (rank, Ending::Flush))
+                .collect();
+            for stream in &self.streams[1..] {
+                outcome = outcome.and(stream.conclude(self, &flushes, call));
             }
         }
-        let settled = block_on(comm.vci(), call, async {
-            let mut outcome = Ok(());
-            for &(rank, _) in targets {
-                outcome = outcome.and(self.settled(comm, rank).await);
-            }
-            outcome
-        });
-        for &(rank, _) in targets {
-            outcome = outcome.and(self.wait_for_requests(window, rank, call));
-        }
-        // An answer tells why, what was expected in vain does not.
-        let answers = block_on(comm.vci(), call, async {
-            let mut outcome = Ok(());
-            for one in asked {
-                outcome = outcome.and(self.answered(comm, one).await);
-            }
-            outcome
-        });
+        // The last, because it may give back the lock, or end the epoch.
+        let outcome = outcome.and(self.first().conclude(self, targets, call));
         self.note_concluded(window, targets);
-        let outcome = outcome.and(answers).and(settled);
         outcome.map_err(|error| window.annotate(error))
     }
 
@@ -424,7 +308,7 @@ impl Channel {
     /// # Errors
     /// As for [`Self::conclude`].
     pub(in crate::rma) fn flush_all(&self, window: &Window, call: &'static str) -> Result<()> {
-        let all: Vec<_> = (0..self.to.len() as u32)
+        let all: Vec<_> = (0..self.posts.len() as u32)
             .map(|rank| (rank, Ending::Flush))
             .collect();
         self.conclude(window, &all, call)

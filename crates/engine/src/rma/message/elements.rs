@@ -4,11 +4,12 @@
 
 use std::sync::Arc;
 
-use super::channel::send_owned;
+use super::channel::{Channel, send_owned};
 use super::cut::MOST_BYTES;
 use super::service::Work;
 use super::target::{Access, Handled, address, answered, discard, granule, receive};
 use super::wire::{Kind, Request, Span};
+use crate::comm::Comm;
 use crate::datatype::{Memory, Predefined};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::op::{self, AtomicReduction, Operator};
@@ -109,6 +110,7 @@ impl Combination {
             return Err(malformed(text));
         }
         let mut old = vec![0; if is_fetch { self.bytes } else { 0 }];
+        let _alone = window.channel.as_ref().and_then(Channel::combine_alone);
         let (from, to) = (data.as_ptr().cast_mut(), old.as_mut_ptr());
         let mut start = 0;
         for batch in &self.batches {
@@ -129,49 +131,48 @@ impl Combination {
 }
 
 /// Handles an accumulate, whose data may follow.
-pub(super) fn accumulate(window: &Arc<Window>, source: u32, request: &Request) -> Access {
+pub(super) fn accumulate(
+    window: &Arc<Window>,
+    comm: &Arc<Comm>,
+    source: u32,
+    request: &Request,
+) -> Access {
     let (number, is_fetch) = (request.header.number, request.header.kind == Kind::Fetch);
     let refused = move |error| match is_fetch {
         true => Handled::RefusedAnswer(number, error),
         false => Handled::Refused(error),
     };
-    let end = move |window: &Window, applied: Result<Vec<u8>>| match applied {
+    let end = move |comm: &Comm, applied: Result<Vec<u8>>| match applied {
         Err(error) => refused(error),
         Ok(_) if !is_fetch => Handled::Done,
-        Ok(old) => answered(
-            send_owned(window.comm(), old, source, number.answer_tag()),
-            number,
-        ),
+        Ok(old) => answered(send_owned(comm, old, source, number.answer_tag()), number),
     };
     let combination = Combination::of(window, request);
     if !request.header.follows {
         let applied = combination.and_then(|it| it.apply(window, &request.data, is_fetch));
-        return Access::Now(end(window, applied));
+        return Access::Now(end(comm, applied));
     }
-    let window = window.clone();
+    let (window, comm) = (window.clone(), comm.clone());
     let work: Work = match combination {
-        Err(error) => Box::pin(discard(window, source, number, refused(error))),
+        Err(error) => Box::pin(discard(comm, source, number, refused(error))),
         Ok(combination) => Box::pin(async move {
             let mut data = vec![0; combination.bytes];
             let into = (data.as_mut_ptr(), data.len());
             // SAFETY: the buffer lives in this future, which is polled to its end.
-            let received = unsafe { receive(window.clone(), source, number, into) }.await;
+            let received = unsafe { receive(comm.clone(), source, number, into) }.await;
             let applied = received.and_then(|()| combination.apply(&window, &data, is_fetch));
-            end(&window, applied)
+            end(&comm, applied)
         }),
     };
     Access::Later(work)
 }
 
 /// Compares and swaps one element, and answers with what it was.
-pub(super) fn swap(window: &Window, source: u32, request: &Request) -> Handled {
+pub(super) fn swap(window: &Window, comm: &Comm, source: u32, request: &Request) -> Handled {
     let number = request.header.number;
     match swapped(window, request) {
         Err(error) => Handled::RefusedAnswer(number, error),
-        Ok(old) => answered(
-            send_owned(window.comm(), old, source, number.answer_tag()),
-            number,
-        ),
+        Ok(old) => answered(send_owned(comm, old, source, number.answer_tag()), number),
     }
 }
 
@@ -191,6 +192,7 @@ fn swapped(window: &Window, request: &Request) -> Result<Vec<u8>> {
     let mut old = vec![0; bytes];
     let (origin, compare) = request.data.split_at(bytes);
     let (operands, result) = ([origin.as_ptr(), compare.as_ptr()], old.as_mut_ptr());
+    let _alone = window.channel.as_ref().and_then(Channel::combine_alone);
     // SAFETY: an element inside the window (`Batch::of`); the data are two elements, and there is room for one.
     unsafe {
         let there = (batch.there, bytes);

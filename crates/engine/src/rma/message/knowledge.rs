@@ -69,31 +69,34 @@ impl Channel {
     ///
     /// # Errors
     /// When no request is free.
-    pub(super) fn tell_moment(&self, comm: &Comm, rank: u32) -> Result<()> {
+    pub(super) fn tell_moment(&self, rank: u32) -> Result<()> {
         let Some(checked) = &self.checked else {
             return Ok(());
         };
+        let stream = self.first();
+        let comm = &stream.comm;
         let mut own = locked(&checked.own);
         let Own { moment, told } = &mut *own;
         moment.known = checked.watcher.now();
         let nothing = || Box::new(Moment::new(comm.size() as usize));
         let told = told[rank as usize].get_or_insert_with(nothing);
         for news in moment.news(told) {
-            let header = Header::new(Kind::Moment, self.number());
+            let header = Header::new(Kind::Moment, stream.number());
             let mut message = header.encode(&[], news.len());
             message.extend(news);
             let pending = send_owned(comm, message, rank, REQUEST_TAG)?;
-            self.keep(comm, rank, pending.into_iter().collect());
+            stream.keep(rank, pending.into_iter().collect());
         }
         (**told).clone_from(moment);
         Ok(())
     }
 
     /// Takes over the clock of an answer, if there is one.
-    pub(super) fn hear_answer(&self, comm: &Comm, clock: &[u8]) {
+    pub(super) fn hear_answer(&self, clock: &[u8]) {
         let Some(checked) = self.checked.as_ref().filter(|_| !clock.is_empty()) else {
             return;
         };
+        let comm = &self.first().comm;
         let clock = Clock::decode(clock, comm.size() as usize);
         let is_new = locked(&checked.own).moment.clock.join(&clock);
         // Other windows do not know this one's clock.

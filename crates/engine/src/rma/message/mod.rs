@@ -7,7 +7,8 @@
 //! epochs says that everything sent before is done. Data too long for a request follow as a message of their own, which is received
 //! straight into place; meanwhile requests of other origins are handled. [`answers`] are under way until their messages are sent.
 //!
-//! The origin's side is the [`channel`], which keeps what it has started; [`operations`] are its puts, gets and accumulates, cut into
+//! The origin's side is the [`channel`], whose [`stream`]s keep what it has started: one, or with the hint `rankpoint_num_vcis` one for each VCI,
+//! each with a service of its own; [`operations`] are its puts, gets and accumulates, cut into
 //! requests by [`cut`]. An operation returns when its messages are under way. They are awaited where synchronisation demands it: here by
 //! [`channel::Channel::settle`], at the target by [`channel::Channel::conclude`]. What the target refuses is told in its next answer.
 //!
@@ -36,12 +37,16 @@ pub(super) mod operations;
 mod path_tests;
 mod places;
 mod service;
+mod stream;
 mod target;
 #[cfg(test)]
 mod tests;
+mod thread;
 mod uses;
 mod wire;
 
 pub use buffers::{BufferUse, enter_message, note_buffer};
 pub(super) use channel::{Channel, Ending};
+#[cfg(test)]
+pub(super) use thread::thread_number;
 pub(super) use wire::Kind;

@@ -12,6 +12,7 @@ use sys::sync::Ordering;
 use super::accesses::Lives;
 use super::channel::{Channel, Pending, Then, finish_all, send_owned, withdraw};
 use super::cut::{cut, cut_elements};
+use super::stream::Stream;
 use super::wire::{During, Header, Kind, REQUEST_TAG, Span};
 use crate::coll::RawMut;
 use crate::comm::Comm;
@@ -26,7 +27,7 @@ use crate::task;
 
 /// An operation on a target by messages.
 struct Operation<'a> {
-    channel: &'a Channel,
+    stream: &'a Stream,
     comm: &'a Comm,
     rank: u32,
     during: During,
@@ -58,7 +59,7 @@ impl Operation<'_> {
         Header {
             during: self.during,
             has_request: self.has_request,
-            ..Header::new(kind, self.channel.number())
+            ..Header::new(kind, self.stream.number())
         }
     }
 
@@ -180,6 +181,16 @@ pub(in crate::rma) enum Action<'a> {
     },
 }
 
+impl Action<'_> {
+    /// The stream of an operation. One for all accumulates keeps them in order.
+    fn stream(self, channel: &Channel) -> &Stream {
+        match self {
+            Self::Put(_) | Self::Get(_) => channel.of_thread(),
+            Self::Accumulate { .. } | Self::Swap { .. } => channel.of_accumulates(),
+        }
+    }
+}
+
 /// Starts an operation.
 ///
 /// # Safety
@@ -288,21 +299,21 @@ pub(in crate::rma) unsafe fn operate(
     place: &Place<'_>,
     action: Action<'_>,
 ) -> Result<()> {
-    let (comm, rank) = (&*window.comm, place.rank);
+    let (stream, rank) = (action.stream(channel), place.rank);
     let mut operation = Operation {
-        channel,
-        comm,
+        stream,
+        comm: &stream.comm,
         rank,
         during: window.during(rank),
         has_request: false,
         pending: Vec::new(),
     };
-    channel.tell_moment(comm, rank)?;
+    channel.tell_moment(rank)?;
     channel.note_own(window, rank, &action, Lives::On);
     // SAFETY: the caller's promise.
     let started = unsafe { start(&mut operation, place, action) };
-    channel.keep(comm, rank, operation.pending);
-    channel.touch(rank);
+    stream.keep(rank, operation.pending);
+    stream.touch(rank);
     started.map_err(|error| window.annotate(error))
 }
 
@@ -319,24 +330,25 @@ pub(in crate::rma) unsafe fn operate_with_request(
     place: &Place<'_>,
     action: Action<'_>,
 ) -> Result<RequestId> {
-    let (comm, rank) = (&window.comm, place.rank);
+    let (stream, rank) = (action.stream(channel), place.rank);
+    let comm = &stream.comm;
     let mut operation = Operation {
-        channel,
+        stream,
         comm,
         rank,
         during: window.during(rank),
         has_request: true,
         pending: Vec::new(),
     };
-    channel.tell_moment(comm, rank)?;
+    channel.tell_moment(rank)?;
     channel.note_own(window, rank, &action, Lives::No);
     let own = task::new_request(comm, crate::call::CallName::UNKNOWN)?;
     // SAFETY: the caller's promise.
     let started = unsafe { start(&mut operation, place, action) };
-    channel.touch(rank);
+    stream.touch(rank);
     channel.note_started(window);
     let pending = operation.pending;
-    let (owner, requests) = (comm.clone(), channel.requests(rank).clone());
+    let (owner, requests) = (comm.clone(), stream.requests(rank).clone());
     requests.fetch_add(1, Ordering::Relaxed);
     let future = async move {
         let outcome = finish_all(&owner, pending).await;

@@ -17,7 +17,8 @@ use super::answers::Answers;
 use super::channel::{Channel, Pending, poll_request, send_owned};
 use super::locks::{LockQueue, Wanting};
 use super::target::{self, Access, Handled};
-use super::wire::{Kind, Number, REQUEST_BYTES, REQUEST_TAG, Request, encode_answer};
+use super::wire::{Header, Kind, Number, REQUEST_BYTES, REQUEST_TAG, Request, encode_answer};
+use crate::comm::Comm;
 use crate::datatype::Memory;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::p2p::{self, ANY_SOURCE_RANK};
@@ -45,6 +46,10 @@ struct Lane {
 
 struct Service {
     window: Arc<Window>,
+    /// The communicator of its stream.
+    comm: Arc<Comm>,
+    /// Whether its stream is that of all requests, and not of operations only.
+    is_first: bool,
     buffer: Box<[u8; REQUEST_BYTES]>,
     /// The receive of the next request.
     receive: Option<RequestId>,
@@ -54,11 +59,13 @@ struct Service {
     is_stopping: bool,
 }
 
-/// Serves a window that has a channel until its own process sends [`Kind::Stop`].
-pub(super) async fn serve(window: Arc<Window>) -> Result<Status> {
-    let members = window.comm.partners() as usize;
+/// Serves a stream of a window that has a channel, the first one or another, until its own process sends [`Kind::Stop`].
+pub(super) async fn serve(window: Arc<Window>, comm: Arc<Comm>, is_first: bool) -> Result<Status> {
+    let members = comm.partners() as usize;
     let mut service = Service {
         window,
+        comm,
+        is_first,
         buffer: Box::new([0; REQUEST_BYTES]),
         receive: None,
         lanes: Vec::new(),
@@ -107,7 +114,7 @@ impl Service {
         if self.is_stopping {
             return false;
         }
-        let comm = &self.window.comm;
+        let comm = &self.comm;
         let request = if let Some(request) = self.receive {
             request
         } else {
@@ -217,7 +224,7 @@ impl Service {
     }
 
     fn answer(&mut self, source: u32, number: Number, bytes: Vec<u8>) {
-        let sent = send_owned(&self.window.comm, bytes, source, number.answer_tag());
+        let sent = send_owned(&self.comm, bytes, source, number.answer_tag());
         match sent {
             Ok(Some(pending)) => self.answers.push(source, pending),
             Ok(None) => {}
@@ -227,7 +234,7 @@ impl Service {
 
     /// Forgets answers that are sent.
     fn drop_sent(&mut self) {
-        let comm = &self.window.comm;
+        let comm = &self.comm;
         // The receiver of an answer that failed sees that by its own request.
         self.answers
             .drop_sent(|pending| poll_request(comm, pending.request).is_ready());
@@ -235,16 +242,25 @@ impl Service {
 
     /// Handles a request; the result is what is left to do when its data have come.
     fn handle(&mut self, source: u32, request: &Request) -> Option<Work> {
-        let number = request.header.number;
-        if let Some(channel) = self.channel() {
-            channel.note_end(source, request.header.kind);
+        let Header { number, kind, .. } = request.header;
+        let is_for_first = matches!(
+            kind,
+            Kind::LockShared | Kind::LockExclusive | Kind::Unlock | Kind::Post | Kind::Complete
+        );
+        if !self.is_first && is_for_first {
+            let text = format!("{kind:?} on another VCI than that of the window");
+            self.refuse(source, Error::new(ErrorClass::ERR_INTERN, text));
+            return None;
         }
-        match request.header.kind {
+        if let Some(channel) = self.channel() {
+            channel.note_end(source, kind);
+        }
+        match kind {
             Kind::Put | Kind::Get | Kind::Accumulate | Kind::Fetch | Kind::Swap => {
                 if let Some(channel) = self.channel() {
                     channel.note_request(source, request);
                 }
-                match target::access(&self.window, source, request) {
+                match target::access(&self.window, &self.comm, source, request) {
                     Access::Now(handled) => self.conclude(source, handled),
                     Access::Later(work) => return Some(work),
                 }
@@ -282,7 +298,7 @@ impl Service {
                     channel.completes.fetch_add(1, Ordering::Release);
                 });
             }
-            Kind::Stop if source == self.window.comm.rank() as u32 => self.is_stopping = true,
+            Kind::Stop if source == self.comm.rank() as u32 => self.is_stopping = true,
             Kind::Stop => {
                 let text = format!("rank {source} wants to end the service of another rank");
                 self.refuse(source, Error::new(ErrorClass::ERR_INTERN, text));
@@ -330,7 +346,7 @@ impl Service {
         if let Some(channel) = self.channel() {
             add(channel);
         }
-        let vci = self.window.comm.vci();
+        let vci = self.comm.vci();
         vci.enter().events += 1;
         if vci.is_threaded() {
             vci.ring_own_doorbell();

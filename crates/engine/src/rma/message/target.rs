@@ -10,6 +10,7 @@ use super::cut::MOST_BYTES;
 use super::elements;
 use super::service::Work;
 use super::wire::{Kind, Number, Request, Span};
+use crate::comm::Comm;
 use crate::datatype::Memory;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::p2p::{self, Mode};
@@ -112,15 +113,14 @@ fn load(granule: Granule, runs: &[(*mut u8, usize)]) -> Vec<u8> {
 /// # Safety
 /// The memory is writable until the future ends, which is polled to its end.
 pub(super) async unsafe fn receive(
-    window: Arc<Window>,
+    comm: Arc<Comm>,
     source: u32,
     number: Number,
     memory: (*mut u8, usize),
 ) -> Result<()> {
-    let comm = window.comm();
     let into = Memory::contiguous(memory.0, memory.1);
     // SAFETY: the caller's promise.
-    let request = unsafe { p2p::irecv(comm, into, source as i32, number.data_tag()) }?;
+    let request = unsafe { p2p::irecv(&comm, into, source as i32, number.data_tag()) }?;
     let status = Completion::new(comm.vci(), request).await?;
     if status.bytes != memory.1 as u64 {
         let text = format!("{} bytes of data instead of {}", status.bytes, memory.1);
@@ -130,14 +130,9 @@ pub(super) async unsafe fn receive(
 }
 
 /// Takes data of a refused request out of the way.
-pub(super) async fn discard(
-    window: Arc<Window>,
-    source: u32,
-    number: Number,
-    why: Handled,
-) -> Handled {
+pub(super) async fn discard(comm: Arc<Comm>, source: u32, number: Number, why: Handled) -> Handled {
     // SAFETY: no byte is received; that the message is longer is expected.
-    let _ = unsafe { receive(window, source, number, (std::ptr::dangling_mut(), 0)) }.await;
+    let _ = unsafe { receive(comm, source, number, (std::ptr::dangling_mut(), 0)) }.await;
     why
 }
 
@@ -145,36 +140,36 @@ fn handled(outcome: Result<()>) -> Handled {
     outcome.map_or_else(Handled::Refused, |()| Handled::Done)
 }
 
-fn put(window: &Arc<Window>, source: u32, request: &Request) -> Access {
+fn put(window: &Window, comm: &Arc<Comm>, source: u32, request: &Request) -> Access {
     let (runs, granule) = (addresses(window, request), granule(window));
     if !request.header.follows {
         let stored = runs.and_then(|runs| store(granule, &runs, &request.data));
         return Access::Now(handled(stored));
     }
-    let (window, number) = (window.clone(), request.header.number);
+    let (comm, number) = (comm.clone(), request.header.number);
     let runs = match runs {
         Ok(runs) => runs,
         Err(error) => {
             let why = Handled::Refused(error);
-            return Access::Later(Box::pin(discard(window, source, number, why)));
+            return Access::Later(Box::pin(discard(comm, source, number, why)));
         }
     };
     if let ([run], Granule::Any) = (&runs[..], granule) {
         let run = *run;
         // SAFETY: the run lies inside the window, which lives until its service ends, after this.
-        let data = unsafe { receive(window, source, number, run) };
+        let data = unsafe { receive(comm, source, number, run) };
         return Access::Later(Box::pin(async { handled(data.await) }));
     }
     Access::Later(Box::pin(async move {
         let mut data = vec![0; runs.iter().map(|(_, bytes)| bytes).sum()];
         // SAFETY: the buffer outlives the future, which is polled to its end.
-        let received = unsafe { receive(window, source, number, (data.as_mut_ptr(), data.len())) };
+        let received = unsafe { receive(comm, source, number, (data.as_mut_ptr(), data.len())) };
         handled(received.await.and_then(|()| store(granule, &runs, &data)))
     }))
 }
 
-fn get(window: &Window, source: u32, request: &Request) -> Handled {
-    let (comm, number) = (window.comm(), request.header.number);
+fn get(window: &Window, comm: &Comm, source: u32, request: &Request) -> Handled {
+    let number = request.header.number;
     let runs = match addresses(window, request) {
         Ok(runs) => runs,
         Err(error) => return Handled::RefusedAnswer(number, error),
@@ -208,13 +203,18 @@ pub(super) fn answered(sent: Result<Option<Pending>>, number: Number) -> Handled
 /// Shorter runs are copied, by single loads where they are words.
 const MOST_COPIED: usize = 64;
 
-/// Handles a request that is about memory.
-pub(super) fn access(window: &Arc<Window>, source: u32, request: &Request) -> Access {
+/// Handles a request that is about memory, and that came on a communicator of the members.
+pub(super) fn access(
+    window: &Arc<Window>,
+    comm: &Arc<Comm>,
+    source: u32,
+    request: &Request,
+) -> Access {
     match request.header.kind {
-        Kind::Put => put(window, source, request),
-        Kind::Get => Access::Now(get(window, source, request)),
-        Kind::Accumulate | Kind::Fetch => elements::accumulate(window, source, request),
-        Kind::Swap => Access::Now(elements::swap(window, source, request)),
+        Kind::Put => put(window, comm, source, request),
+        Kind::Get => Access::Now(get(window, comm, source, request)),
+        Kind::Accumulate | Kind::Fetch => elements::accumulate(window, comm, source, request),
+        Kind::Swap => Access::Now(elements::swap(window, comm, source, request)),
         kind => {
             let text = format!("{kind:?} accesses no memory");
             Access::Now(Handled::Refused(Error::new(ErrorClass::ERR_INTERN, text)))

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The requests of a window on one VCI: what a member has started there and not awaited yet.
+//!
+//! A window has one stream, on its own communicator. With the hint `rankpoint_num_vcis` it has several: each is a communicator between equal
+//! VCIs of all members, with a service at every member. Puts and gets of a thread go to the stream of the thread, its accumulates too if the
+//! program says that they need no order; all else goes to the first one. A call that completes operations on a target does so on all
+//! streams, one after the other; it gives back a lock or ends an epoch on the first one, last. It waits for a stream on the VCI of the
+//! stream, because nothing tells a wait on another VCI of a request that a third thread completed.
+
+use std::sync::Arc;
+use std::task::Poll;
+
+use sys::sync::{AtomicBool, AtomicU32, Mutex, Ordering};
+
+use super::channel::{
+    Channel, Ending, Pending, finish_all, locked, poll_request, send_owned, withdraw,
+};
+use super::wire::{ANSWER_BYTES, Header, Kind, Number, REQUEST_TAG, decode_answer};
+use crate::comm::Comm;
+use crate::datatype::Memory;
+use crate::errors::{Error, Result};
+use crate::p2p;
+use crate::request::RequestId;
+use crate::task::{Completion, block_on};
+
+/// Messages of a target that are kept before complete ones are looked for.
+const FEW_KEPT: usize = 64;
+
+/// Messages of one target.
+#[derive(Default)]
+struct Kept {
+    pending: Vec<Pending>,
+    /// Errors of those that were found complete.
+    failure: Option<Error>,
+    /// Complete ones are looked for when there are so many.
+    limit: usize,
+}
+
+/// A target's side of the channel.
+#[derive(Default)]
+struct Outgoing {
+    kept: Mutex<Kept>,
+    /// Operations with requests, which the program awaits.
+    requests: Arc<AtomicU32>,
+    /// Whether something was sent since the last request for an answer. Set behind the message that it tells of.
+    is_dirty: AtomicBool,
+    /// Held by the call that awaits what was sent: another one goes on when that has come, too.
+    concluding: Mutex<()>,
+}
+
+/// A request that is to be answered.
+struct Asked {
+    rank: u32,
+    request: RequestId,
+    answer: Vec<u8>,
+}
+
+/// A member's end of the requests on one VCI.
+pub(super) struct Stream {
+    /// All members, on that VCI.
+    pub(super) comm: Arc<Comm>,
+    /// Requests so far.
+    count: AtomicU32,
+    to: Box<[Outgoing]>,
+    /// The request that the service completes.
+    pub(super) service: Mutex<RequestId>,
+}
+
+impl Stream {
+    /// That of a communicator of the members.
+    pub(super) fn new(comm: Arc<Comm>) -> Self {
+        let members = comm.size() as usize;
+        Self {
+            comm,
+            count: AtomicU32::new(0),
+            to: (0..members).map(|_| Outgoing::default()).collect(),
+            service: Mutex::new(RequestId::SENT),
+        }
+    }
+
+    /// Ends the service, if it was started; all members have done with the window.
+    ///
+    /// # Errors
+    /// Those of the messages.
+    pub(super) async fn stop(&self) -> Result<()> {
+        let own = self.comm.rank() as u32;
+        let request = std::mem::replace(&mut *locked(&self.service), RequestId::SENT);
+        if request == RequestId::SENT {
+            return Ok(());
+        }
+        self.send(own, Kind::Stop)?;
+        let outcome = Completion::new(self.comm.vci(), request).await;
+        self.comm.vci().count_service(false);
+        self.settled(own).await.and(outcome).map(|_| ())
+    }
+
+    pub(super) fn number(&self) -> Number {
+        Number::of(self.count.fetch_add(1, Ordering::Relaxed))
+    }
+
+    #[cfg(test)]
+    pub(super) fn count(&self) -> u32 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Keeps messages to a target until a call awaits them.
+    pub(super) fn keep(&self, rank: u32, pending: Vec<Pending>) {
+        if pending.is_empty() {
+            return;
+        }
+        let mut kept = locked(&self.to[rank as usize].kept);
+        kept.pending.extend(pending);
+        if kept.pending.len() <= kept.limit.max(FEW_KEPT) {
+            return;
+        }
+        for Pending { request, then } in std::mem::take(&mut kept.pending) {
+            match poll_request(&self.comm, request) {
+                Poll::Pending => kept.pending.push(Pending { request, then }),
+                Poll::Ready(ended) => {
+                    if let Err(error) = ended.and_then(|status| then.go_on(&status)) {
+                        kept.failure.get_or_insert(error);
+                    }
+                }
+            }
+        }
+        kept.limit = 2 * kept.pending.len();
+    }
+
+    /// Notes that a target has been sent something.
+    pub(super) fn touch(&self, rank: u32) {
+        // PAIRS: rma.dirty
+        self.to[rank as usize]
+            .is_dirty
+            .store(true, Ordering::Release);
+    }
+
+    /// Whether a target was sent something that nothing has completed there.
+    pub(super) fn is_dirty(&self, rank: u32) -> bool {
+        // PAIRS: rma.dirty
+        self.to[rank as usize].is_dirty.load(Ordering::Acquire)
+    }
+
+    /// Notes an error for the call that completes the operations on a target.
+    pub(super) fn fail(&self, rank: u32, error: Error) {
+        let mut kept = locked(&self.to[rank as usize].kept);
+        kept.failure.get_or_insert(error);
+    }
+
+    /// Counts the operations with requests of a target.
+    pub(super) fn requests(&self, rank: u32) -> &Arc<AtomicU32> {
+        &self.to[rank as usize].requests
+    }
+
+    /// Sends a request without data.
+    pub(super) fn send(&self, rank: u32, kind: Kind) -> Result<()> {
+        let message = Header::new(kind, self.number()).encode(&[], 0);
+        let pending = send_owned(&self.comm, message, rank, REQUEST_TAG)?;
+        self.keep(rank, pending.into_iter().collect());
+        Ok(())
+    }
+
+    /// Sends a request that the target answers.
+    #[expect(
+        unsafe_code,
+        reason = "the answer is received into memory that is kept"
+    )]
+    fn ask(&self, channel: &Channel, rank: u32, kind: Kind) -> Result<Asked> {
+        let comm = &self.comm;
+        channel.tell_moment(rank)?;
+        let number = self.number();
+        let clock_bytes = channel.clock_bytes();
+        let mut answer = vec![0; ANSWER_BYTES + clock_bytes];
+        let memory = Memory::contiguous(answer.as_mut_ptr(), answer.len());
+        // SAFETY: the memory is the vector's, which is kept with the request.
+        let request = unsafe { p2p::irecv(comm, memory, rank as i32, number.answer_tag()) }?;
+        let header = Header {
+            is_answered: true,
+            ..Header::new(kind, number)
+        };
+        let message = header.encode(&[], 0);
+        match send_owned(comm, message, rank, REQUEST_TAG) {
+            Ok(pending) => self.keep(rank, pending.into_iter().collect()),
+            Err(error) => {
+                withdraw(comm, request);
+                return Err(error);
+            }
+        }
+        Ok(Asked {
+            rank,
+            request,
+            answer,
+        })
+    }
+
+    /// Takes the lock of a target.
+    pub(super) fn lock(
+        &self,
+        channel: &Channel,
+        rank: u32,
+        kind: Kind,
+        call: &'static str,
+    ) -> Result<()> {
+        let asked = self.ask(channel, rank, kind)?;
+        block_on(self.comm.vci(), call, self.answered(channel, asked))
+    }
+
+    /// Waits for an answer.
+    async fn answered(&self, channel: &Channel, asked: Asked) -> Result<()> {
+        let status = Completion::new(self.comm.vci(), asked.request).await?;
+        let bytes = asked.answer.len().min(status.bytes as usize);
+        let (outcome, clock) = decode_answer(&asked.answer[..bytes], asked.rank);
+        channel.hear_answer(clock);
+        outcome
+    }
+
+    /// Waits until the messages to a target need the origin's memory no more, and all data have come.
+    async fn settled(&self, rank: u32) -> Result<()> {
+        let kept = std::mem::take(&mut *locked(&self.to[rank as usize].kept));
+        let outcome = finish_all(&self.comm, kept.pending).await;
+        kept.failure.map_or(outcome, Err)
+    }
+
+    fn wait_for_requests(&self, rank: u32, call: &'static str) -> Result<()> {
+        let requests = &self.to[rank as usize].requests;
+        // PAIRS: rma.requests
+        let are_done = || requests.load(Ordering::Acquire) == 0;
+        if are_done() {
+            return Ok(());
+        }
+        self.comm.vci().wait_until(call, |_| are_done())
+    }
+
+    /// Completes all operations on a target here.
+    ///
+    /// # Errors
+    /// Those of the messages.
+    pub(super) fn settle(&self, rank: u32, call: &'static str) -> Result<()> {
+        let _concluding = locked(&self.to[rank as usize].concluding);
+        let outcome = block_on(self.comm.vci(), call, self.settled(rank));
+        self.wait_for_requests(rank, call)?;
+        outcome
+    }
+
+    /// As [`Channel::conclude`], for the operations on this stream.
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) fn conclude(
+        &self,
+        channel: &Channel,
+        targets: &[(u32, Ending)],
+        call: &'static str,
+    ) -> Result<()> {
+        let vci = self.comm.vci();
+        let mut outcome = Ok(());
+        // Targets are in the order of their ranks, so two calls never wait for each other.
+        let all = |(rank, _): &(u32, Ending)| locked(&self.to[*rank as usize].concluding);
+        let _concluding: Vec<_> = targets.iter().map(all).collect();
+        let mut asked = Vec::new();
+        for &(rank, ending) in targets {
+            let outgoing = &self.to[rank as usize];
+            let was_dirty = match ending {
+                Ending::Settle => self.is_dirty(rank),
+                // PAIRS: rma.dirty
+                _ => outgoing.is_dirty.swap(false, Ordering::Acquire),
+            };
+            let kind = match ending {
+                Ending::Unlock => Kind::Unlock,
+                Ending::Fence => Kind::Fence,
+                Ending::Complete if was_dirty => Kind::Complete,
+                Ending::Flush if was_dirty => Kind::Flush,
+                Ending::Settle if was_dirty => Kind::Settle,
+                Ending::Complete => {
+                    outcome = outcome.and(self.send(rank, Kind::Complete));
+                    continue;
+                }
+                Ending::Flush | Ending::Settle => continue,
+            };
+            match self.ask(channel, rank, kind) {
+                Ok(one) => asked.push(one),
+                Err(error) => outcome = outcome.and(Err(error)),
+            }
+        }
+        let settled = block_on(vci, call, async {
+            let mut outcome = Ok(());
+            for &(rank, _) in targets {
+                outcome = outcome.and(self.settled(rank).await);
+            }
+            outcome
+        });
+        for &(rank, _) in targets {
+            outcome = outcome.and(self.wait_for_requests(rank, call));
+        }
+        // An answer tells why, what was expected in vain does not.
+        let answers = block_on(vci, call, async {
+            let mut outcome = Ok(());
+            for one in asked {
+                outcome = outcome.and(self.answered(channel, one).await);
+            }
+            outcome
+        });
+        outcome.and(answers).and(settled)
+    }
+}
