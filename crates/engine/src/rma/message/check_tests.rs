@@ -219,8 +219,9 @@ fn what_a_rank_learns_later_does_not_order_its_put_to_itself() {
                 put(window, 0, 16);
                 // As the receipt of a message does; the request has not been handled.
                 window.comm().note_news();
-                both(&told(passive::unlock(window, 0)), words, "bytes 20..24");
+                let ended = passive::unlock(window, 0);
                 steps.end(process);
+                both(&told(ended), words, "bytes 20..24");
             }
             1 => {
                 get_with_lock(20).unwrap();
