@@ -68,7 +68,7 @@ impl Asked {
 }
 
 impl Vci {
-    /// This rank has executed an operation that another rank had posted, and may be asked for more.
+    /// This rank has executed an operation that another rank had posted, and may be asked again.
     pub(crate) fn note_help(&self) {
         self.tasks.helped.fetch_add(1, Ordering::Relaxed);
     }

@@ -194,7 +194,7 @@ fn a_thread_puts_on_its_vci_and_accumulates_there_if_that_needs_no_order() {
         on_processes(&[2], ThreadLevel::Multiple, |process| {
             let hints = if is_ordered { hints } else { unordered };
             let window = window_with(process, hints(VCIS));
-            use_in_turn(process, &window, is_ordered);
+            use_one_by_one(process, &window, is_ordered);
             window.free("test").unwrap();
         });
     }
@@ -203,8 +203,8 @@ fn a_thread_puts_on_its_vci_and_accumulates_there_if_that_needs_no_order() {
 const VCIS: usize = 3;
 
 /// Threads one after the other put and accumulate, and compare on which VCIs requests leave.
-fn use_in_turn(process: &'static Process, window: &Window, is_ordered: bool) {
-    let (other, turn, one) = (1 - process.rank(), Mutex::new(()), 1i64);
+fn use_one_by_one(process: &'static Process, window: &Window, is_ordered: bool) {
+    let (other, only, one) = (1 - process.rank(), Mutex::new(()), 1i64);
     let counts = || window.channel.as_ref().unwrap().counts();
     let grown = |action: &dyn Fn()| {
         let before = counts();
@@ -220,7 +220,7 @@ fn use_in_turn(process: &'static Process, window: &Window, is_ordered: bool) {
     // Takes the lock.
     put(window, &one, other, 0);
     on_threads(|thread| {
-        let _turn = turn.lock().unwrap();
+        let _only = only.lock().unwrap();
         let mut expected = [0; VCIS];
         expected[thread_number() as usize % VCIS] = 1;
         let place = place(process, thread);

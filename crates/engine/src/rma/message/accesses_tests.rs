@@ -322,7 +322,7 @@ fn the_member_itself_ends_what_it_did_with_its_own_memory() {
 }
 
 #[test]
-fn the_member_knows_more_than_when_it_sent_its_requests_to_itself() {
+fn the_member_knows_more_than_when_it_sent_requests_that_are_queued() {
     let mut accesses = accesses();
     assert!(put(&mut accesses, 0).is_none());
     accesses.flush(0);

@@ -166,7 +166,7 @@ impl Channel {
     }
 
     /// Keeps other accumulates off this member's memory.
-    pub(super) fn combine_alone(&self) -> Option<MutexGuard<'_, ()>> {
+    pub(super) fn exclude_others(&self) -> Option<MutexGuard<'_, ()>> {
         (self.streams.len() > 1).then(|| locked(&self.combining))
     }
 

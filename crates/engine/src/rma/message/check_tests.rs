@@ -201,7 +201,7 @@ fn holders_of_a_shared_lock_learn_of_their_conflict() {
 }
 
 #[test]
-fn what_a_rank_learns_later_does_not_order_its_put_to_itself() {
+fn what_a_rank_learns_later_does_not_order_its_put_to_its_own_memory() {
     let steps = Steps::default();
     with_windows(|process, window| {
         let get_with_lock = |disp| {

@@ -110,7 +110,7 @@ impl Combination {
             return Err(malformed(text));
         }
         let mut old = vec![0; if is_fetch { self.bytes } else { 0 }];
-        let _alone = window.channel.as_ref().and_then(Channel::combine_alone);
+        let _excluded = window.channel.as_ref().and_then(Channel::exclude_others);
         let (from, to) = (data.as_ptr().cast_mut(), old.as_mut_ptr());
         let mut start = 0;
         for batch in &self.batches {
@@ -192,7 +192,7 @@ fn swapped(window: &Window, request: &Request) -> Result<Vec<u8>> {
     let mut old = vec![0; bytes];
     let (origin, compare) = request.data.split_at(bytes);
     let (operands, result) = ([origin.as_ptr(), compare.as_ptr()], old.as_mut_ptr());
-    let _alone = window.channel.as_ref().and_then(Channel::combine_alone);
+    let _excluded = window.channel.as_ref().and_then(Channel::exclude_others);
     // SAFETY: an element inside the window (`Batch::of`); the data are two elements, and there is room for one.
     unsafe {
         let there = (batch.there, bytes);
