@@ -92,7 +92,14 @@ pub(crate) fn compile(wrapper: &Path, source: &str, program: &Path) -> Result<()
     run(command(wrapper).args(flags).arg(program))
 }
 
-/// Runs cargo, the one that runs us.
+/// Runs cargo, the one that runs us. An incremental build of an optimised library takes more instructions a call, so there is none.
 pub(crate) fn cargo(arguments: &[&str]) -> Result<(), String> {
-    run(command(env!("CARGO")).args(arguments))
+    let mut cargo = command(env!("CARGO"));
+    if arguments
+        .iter()
+        .any(|word| ["--release", "--profile"].contains(word))
+    {
+        cargo.env("CARGO_INCREMENTAL", "0");
+    }
+    run(cargo.args(arguments))
 }

@@ -140,14 +140,18 @@ fn print_unchecked(library: &Library) -> Result<(), String> {
     Ok(())
 }
 
-/// The counts of both libraries, and of collectives, one for each budget.
-pub(crate) fn count() -> Result<Vec<Count>, String> {
+/// The counts of the library, one for each budget; with `all` those of every build profile, and of the Rust API.
+pub(crate) fn count(all: bool) -> Result<Vec<Count>, String> {
     let mut counts = Vec::new();
-    for profile in [
-        Profile::Release,
-        Profile::ReleaseFast,
-        Profile::ReleaseSingle,
-    ] {
+    let profiles: &[Profile] = match all {
+        false => &[Profile::Release],
+        true => &[
+            Profile::Release,
+            Profile::ReleaseFast,
+            Profile::ReleaseSingle,
+        ],
+    };
+    for &profile in profiles {
         let library = callgrind::rankpoint(profile, calls::SOURCE)?;
         counts.extend(least(|| calls::count(&library, profile))?);
     }
@@ -155,6 +159,9 @@ pub(crate) fn count() -> Result<Vec<Count>, String> {
     counts.extend(least(windows::count)?);
     counts.extend(least(promises::count)?);
     counts.extend(least(accounts::count)?);
+    if all {
+        counts.extend(least(profiles::count)?);
+    }
     Ok(counts)
 }
 

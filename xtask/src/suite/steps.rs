@@ -117,11 +117,11 @@ pub(super) const NAMED: &[Step] = &[
     }),
 ];
 
-fn instruction_counts(_: Scope) -> Result<Found, String> {
+fn instruction_counts(scope: Scope) -> Result<Found, String> {
     if let Err(why) = tools::need(&[tools::CC, tools::VALGRIND]) {
         return Ok(Found::Skipped(why));
     }
-    let counts = instructions::count()?;
+    let counts = instructions::count(scope == Scope::Thorough)?;
     let told = |count: &instructions::Count| {
         format!(
             "{} {:.1} of {:?} (at most {})",
