@@ -319,7 +319,9 @@ impl Measurement {
             (Axis::Blocks, true) => "nonblocking",
             _ => self.name,
         };
-        name == self.name || name == group
+        // Without the way of a control message nothing is predicted of skews.
+        let is_needed = self.name == "rendezvous-control-time" && name == "rendezvous-skew";
+        name == self.name || name == group || is_needed
     }
 
     /// Whether messages of this size can be measured: none of no bytes where a rate is, and no short one in rows of long messages.
@@ -385,6 +387,11 @@ mod tests {
             .iter()
             .filter(|row| row.is_called("rendezvous"));
         assert!(long.clone().count() == 21 && long.clone().all(|row| row.on_request));
+        let of_skews = MEASUREMENTS
+            .iter()
+            .filter(|row| row.is_called("rendezvous-skew"));
+        let names: Vec<&str> = of_skews.map(|row| row.name).collect();
+        assert_eq!(names, ["rendezvous-skew", "rendezvous-control-time"]);
         assert!(
             !MEASUREMENTS
                 .iter()

@@ -159,17 +159,26 @@ impl Chart<'_> {
             .label_style(LABEL)
             .draw()?;
         for (index, (line, points)) in self.lines.iter().zip(lines).enumerate() {
-            let (color, width, marks) = match line.look {
-                Look::Marked => (color(index), 2, 3),
-                Look::Marks(number) => (color(number), 0, 4),
-                Look::Plain(number) => (color(number), 2, 0),
+            let (color, marks) = match line.look {
+                Look::Marked => (color(index), 3),
+                Look::Marks(number) => {
+                    // A line of no width would be one pixel wide in a PNG file.
+                    let color = color(number);
+                    let mark = move |at| Circle::new(at, 4, color.filled());
+                    chart
+                        .draw_series(points.iter().copied().map(mark))?
+                        .label(line.name.as_str())
+                        .legend(move |(x, y)| Circle::new((x + 9, y), 4, color.filled()));
+                    continue;
+                }
+                Look::Plain(number) => (color(number), 0),
             };
-            let series = LineSeries::new(points.iter().copied(), color.stroke_width(width));
+            let series = LineSeries::new(points.iter().copied(), color.stroke_width(2));
             chart
                 .draw_series(series.point_size(marks))?
                 .label(line.name.as_str())
                 .legend(move |(x, y)| {
-                    PathElement::new([(x, y), (x + 18, y)], color.stroke_width(width.max(1)))
+                    PathElement::new([(x, y), (x + 18, y)], color.stroke_width(2))
                 });
         }
         draw_legend(&mut chart)
@@ -207,6 +216,10 @@ mod tests {
     use super::*;
 
     fn chart(scale: Scale, points: Vec<(f64, f64)>) -> Charts<'static> {
+        chart_of(scale, points, Look::Marked)
+    }
+
+    fn chart_of(scale: Scale, points: Vec<(f64, f64)>, look: Look) -> Charts<'static> {
         Charts(vec![Chart {
             title: "a title".to_owned(),
             x: AxisText::new("bytes", bytes_label),
@@ -215,7 +228,7 @@ mod tests {
             lines: vec![Line {
                 name: "a line".to_owned(),
                 points,
-                look: Look::Marked,
+                look,
             }],
         }])
     }
@@ -242,6 +255,21 @@ mod tests {
         // One point is left, and its line.
         assert_eq!(text.matches("<circle").count(), 1);
         assert!(!drawn(Scale::Logarithmic, Vec::new()).contains("NaN"));
+    }
+
+    #[test]
+    fn marks_have_no_line_and_lines_no_marks() {
+        let drawn = |look| {
+            let points = vec![(1.0, 10.0), (2.0, 30.0), (4.0, 20.0)];
+            let chart = chart_of(Scale::Signed, points, look);
+            let bytes = render(&chart, chart.size(), "a.svg".as_ref()).unwrap();
+            let text = String::from_utf8(bytes).unwrap();
+            let lines = text.matches("stroke-width=\"2\"").count();
+            (text.matches("<circle").count(), lines)
+        };
+        // Each has one more in the legend.
+        assert_eq!(drawn(Look::Marks(0)), (4, 0));
+        assert_eq!(drawn(Look::Plain(0)), (0, 2));
     }
 
     #[test]
