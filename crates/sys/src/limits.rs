@@ -11,6 +11,11 @@ pub fn file_size_limit() -> Option<u64> {
     limit_of(libc::RLIMIT_FSIZE)
 }
 
+/// Descriptors that this process may have open, where that is limited (`ulimit -n`).
+pub fn open_files_limit() -> Option<u64> {
+    limit_of(libc::RLIMIT_NOFILE)
+}
+
 fn limit_of(resource: libc::__rlimit_resource_t) -> Option<u64> {
     let mut limit = libc::rlimit {
         rlim_cur: libc::RLIM_INFINITY,

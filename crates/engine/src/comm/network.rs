@@ -51,6 +51,7 @@ fn open_network(
             provider: provider.as_deref(),
             interface: interface.as_deref(),
         },
+        sharing: choice.sharing,
         payload_rules: PAYLOAD_RULES,
     };
     Network::open(node.segment().clone(), me, &plan)

@@ -165,7 +165,7 @@ fn render(process: &'static Process, entries: &[Entry]) -> String {
     let settings = process.settings();
     let or = |name: &'static str, default| if name.is_empty() { default } else { name };
     let mut text = format!(
-        "{{\"rank\":{},\"size\":{},\"is_multiple\":{},\"vci_count\":{},\"locks\":\"{}\",\"progress\":\"{}\",\n\"vcis\":[",
+        "{{\"rank\":{},\"size\":{},\"is_multiple\":{},\"vci_count\":{},\"locks\":\"{}\",\"progress\":\"{}\",\n",
         process.rank(),
         process.size(),
         process.thread_level() == ThreadLevel::Multiple,
@@ -173,6 +173,8 @@ fn render(process: &'static Process, entries: &[Entry]) -> String {
         or(settings.locks.name(), "vci"),
         or(settings.progress.name(), "hybrid"),
     );
+    render_network(&mut text, process);
+    text.push_str("\"vcis\":[");
     for (number, vci) in process.vcis().iter().enumerate() {
         let values = vci.enter().all_counts();
         let counters = COUNTERS.iter().zip(values);
@@ -193,6 +195,25 @@ fn render(process: &'static Process, entries: &[Entry]) -> String {
     }
     text.push_str("]}\n");
     text
+}
+
+/// The contexts of libfabric, in a job of several nodes.
+fn render_network(text: &mut String, process: &'static Process) {
+    let contexts = process.vci().enter().transport.contexts_in_use();
+    let Some(contexts) = contexts else {
+        return;
+    };
+    // Writing to a string cannot fail.
+    let _ = write!(
+        text,
+        "\"network\":{{\"planned\":{},\"opened\":{}",
+        contexts.planned, contexts.opened
+    );
+    if let Some(refusal) = &contexts.refusal {
+        text.push_str(",\"refusal\":");
+        quote(text, refusal);
+    }
+    text.push_str("},\n");
 }
 
 fn render_entry(text: &mut String, entry: &Entry) {

@@ -10,8 +10,13 @@ use crate::coll;
 use crate::comm::{Process, ThreadLevel};
 use crate::completion::wait;
 use crate::p2p::{Memory, Mode, irecv, isend};
-use crate::settings::Settings;
+use crate::settings::{self, Settings};
 use crate::testing::{on_ranks_at_level, shares_memory};
+
+/// Whether the ranks of this run are on several nodes.
+fn has_nodes() -> bool {
+    settings::test_nodes().is_some_and(|nodes| nodes > 1)
+}
 
 const VCIS: u64 = 3;
 const MESSAGES: u64 = 5;
@@ -93,6 +98,10 @@ fn each_rank_reports_its_communicators_and_what_their_vcis_did() {
                 "{{\"rank\":{rank},\"size\":{ranks},\"is_multiple\":true,\"vci_count\":{VCIS},"
             );
             assert!(report.starts_with(&head), "{report}");
+
+            // Ranks of one node, as a run has them unless it says otherwise, use no network.
+            let has_network = report.contains("\"network\":{\"planned\":");
+            assert_eq!(has_network, ranks > 1 && has_nodes(), "{report}");
 
             let plural = if ranks == 1 { "" } else { "s" };
             let dup = format!("dup of MPI_COMM_WORLD, {ranks} rank{plural}");

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use algorithms::Table;
 use fabric::board::SPARE_VARIABLE;
+use fabric::ofi::Sharing;
 
 use super::table::{NULL, STRICT};
 use super::{
@@ -161,6 +162,16 @@ impl Settings {
     pub(super) fn read_libfabric(&mut self, _: &TextRow, text: String) -> Vec<String> {
         self.network.library = text;
         Vec::new()
+    }
+
+    pub(super) fn read_sharing(&mut self, row: &TextRow, text: String) -> Vec<String> {
+        let sharing = Sharing::parse(&text);
+        self.network.sharing = sharing.unwrap_or_default();
+        let warnings = not_understood(row, &text, sharing.is_some());
+        if warnings.is_empty() {
+            text.trim().clone_into(&mut self.network.sharing_text);
+        }
+        warnings
     }
 
     pub(super) fn read_locks(&mut self, row: &TextRow, text: String) -> Vec<String> {

@@ -90,6 +90,12 @@ pub const TEXTS: &[TextRow] = &[
         read: Settings::read_libfabric,
     },
     TextRow {
+        name: "RANKPOINT_NET_SHARING",
+        unit: "vci, process, or a number from 1 to 64",
+        text: "contexts of libfabric (domain, endpoint, completion queue and address vector) of a process with peers on other nodes: empty or `vci`, each VCI uses its own, opened when it is first needed; `process`, all use one; a number, they take so many in turn; fewer where `ulimit -n` is small (docs/clusters.md)",
+        read: Settings::read_sharing,
+    },
+    TextRow {
         name: "RANKPOINT_LIBPMIX",
         unit: "file",
         text: "the library of PMIx, for jobs of launchers that speak it; empty: `libpmix.so.2` where the system's loader finds it (docs/clusters.md)",
@@ -242,7 +248,7 @@ macro_rules! settings {
                     Rendezvous::Auto => "",
                     other => other.name(),
                 };
-                [&self.check_list, &self.coll_table, &self.virtual_nodes_text, fabric, &self.network.provider, &self.network.interface, &self.network.library, &self.pmix_library, errors, locks, progress, rendezvous, rma, &self.vci_report, &self.trace]
+                [&self.check_list, &self.coll_table, &self.virtual_nodes_text, fabric, &self.network.provider, &self.network.interface, &self.network.library, &self.network.sharing_text, &self.pmix_library, errors, locks, progress, rendezvous, rma, &self.vci_report, &self.trace]
             }
         }
     };

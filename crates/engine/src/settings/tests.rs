@@ -2,6 +2,7 @@
 //! Tests of how settings are read.
 
 use fabric::capacity;
+use fabric::ofi::Sharing;
 
 use super::*;
 
@@ -67,6 +68,29 @@ fn lock_models_are_read_by_their_names() {
     let (settings, warnings) = read(&[("RANKPOINT_LOCKS", "finer")]);
     assert_eq!((settings.locks, warnings.len()), (LockModel::Vci, 1));
     assert!(warnings[0].contains("it is left out"), "{warnings:?}");
+}
+
+#[test]
+fn contexts_of_the_network_are_shared_by_word_or_number() {
+    for (text, expected) in [
+        ("", Sharing::Vci),
+        ("vci", Sharing::Vci),
+        ("process", Sharing::Process),
+        (" 3 ", Sharing::AtMost(3)),
+    ] {
+        let (settings, warnings) = read(&[("RANKPOINT_NET_SHARING", text)]);
+        assert_eq!((settings.network.sharing, warnings.len()), (expected, 0));
+        assert!(settings.texts().contains(&text.trim()));
+    }
+    let (settings, warnings) = read(&[("RANKPOINT_NET_SHARING", "65")]);
+    assert_eq!(
+        (settings.network.sharing, warnings.len()),
+        (Sharing::Vci, 1)
+    );
+    assert!(
+        warnings[0].contains("a number from 1 to 64"),
+        "{warnings:?}"
+    );
 }
 
 #[test]
@@ -147,7 +171,9 @@ fn a_table_of_algorithms_comes_before_the_library_s_and_its_faults_are_named() {
     assert_eq!((choice.algorithm, choice.parameter), (Bcast::Chain, 1024));
     assert_eq!(
         settings.texts(),
-        ["", name, "", "", "", "", "", "", "", "", "", "", "", "", ""]
+        [
+            "", name, "", "", "", "", "", "", "", "", "", "", "", "", "", ""
+        ]
     );
     assert_eq!(warnings.len(), 1);
     let wrong = format!("{name}, line 2, column 11: found 'walk', expected an algorithm of");

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use fabric::ofi::Sharing;
+
 /// The node of each rank (`RANKPOINT_VIRTUAL_NODES`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum VirtualNodes {
@@ -52,6 +54,10 @@ pub struct NetworkChoice {
     pub interface: String,
     /// The library's file (`RANKPOINT_LIBFABRIC`).
     pub library: String,
+    /// How VCIs share contexts of libfabric (`RANKPOINT_NET_SHARING`).
+    pub sharing: Sharing,
+    /// The value given for `sharing`.
+    pub sharing_text: String,
 }
 
 /// Which locks threads take at MPI_THREAD_MULTIPLE (`RANKPOINT_LOCKS`).

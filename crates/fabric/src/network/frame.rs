@@ -29,6 +29,11 @@ pub(super) enum Kind {
     Cells = 1,
     /// The sender will send no more cells until it is initialized again.
     Farewell = 2,
+    /// A request for the address of a context: in place of VCIs the number of the context that asks and of the one that it needs, behind the
+    /// header the address of the one that asks. From context 0 to context 0.
+    Ask = 3,
+    /// The answer: the number of the context that has the address behind the header, and of the one that has asked.
+    Address = 4,
 }
 
 /// The header of a frame.
@@ -38,9 +43,9 @@ pub(super) struct Header {
     pub(super) token: u64,
     /// World rank of the sender.
     pub(super) sender: u32,
-    /// The VCIs that it goes from and to.
+    /// The VCIs that it goes from and to, or contexts ([`Kind::Ask`]).
     pub(super) vcis: [u8; 2],
-    /// Number of the frame among those from this VCI of the sender to this VCI; wraps.
+    /// Number of the frame among those from this VCI of the sender to this VCI; wraps. Requests for addresses have none.
     pub(super) sequence: u32,
     pub(super) kind: Kind,
     pub(super) cells: u8,
@@ -70,6 +75,8 @@ impl Header {
         let kind = match frame.get(16)? {
             1 => Kind::Cells,
             2 => Kind::Farewell,
+            3 => Kind::Ask,
+            4 => Kind::Address,
             _ => return None,
         };
         let cells = *frame.get(17)?;

@@ -1,39 +1,38 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the lock of a network protects: peers, polls, and the end.
+//! What the lock of a context protects: its endpoint, its peers, polls, and the end.
 #![expect(unsafe_code, reason = "frames are memory of the library")]
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::io;
 use std::ptr::NonNull;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sys::sync::Ordering;
-use sys::{memory, random};
+use sys::memory;
 
 use super::Network;
-use super::card::Card;
+use super::book::Book;
+use super::control::Wanted;
 use super::fault::Fault;
-use super::frame::{CELL_BYTES, FRAME_BYTES, HEADER_BYTES, token};
+use super::frame::{CELL_BYTES, FRAME_BYTES, HEADER_BYTES};
 use super::peer::{Doorway, Peer, PeerKey, RemoteProcess};
 use super::put::{PUTS, Puts};
 use crate::identity::{PeerIndex, VciIndex};
-use crate::ofi::{Choice, Completion, Endpoint, Library, RECEIVE_BYTES, choose, queue_bytes};
+use crate::ofi::{Chosen, Completion, Endpoint, Library, RECEIVE_BYTES, queue_bytes};
 use crate::ring::{Feedback, PayloadRule, RingReceiver, RingSender, mirrored_sender};
-use crate::segment::Segment;
 
 /// Cells of a ring to another node.
 pub(super) const RING_CELLS: u32 = 256;
 /// Bytes of the payload area of a ring to another node.
 pub(super) const RING_PAYLOAD_BYTES: u32 = 256 << 10;
-/// Sends under way at once.
+/// Sends of a context under way at once.
 pub(super) const SENDS: u32 = 128;
 /// Bytes of the buffer of a send: its header, its cells, and small payload.
 pub(super) const SLOT_BYTES: usize = 2048;
 /// Memory of a peer that messages go to and come from: both rings.
 const PEER_BYTES: usize = 2 * (RING_CELLS as usize * CELL_BYTES + RING_PAYLOAD_BYTES as usize);
-/// Memory for a rank that talks to this many peers on other nodes, beside libfabric's: it is bounded whatever the size of the job.
+/// Memory for a rank with one context that talks to this many peers on other nodes, beside libfabric's: it is bounded whatever the size of
+/// the job.
 const FEW_PEERS: usize = 8;
 const _: () = assert!(
     RECEIVE_BYTES
@@ -43,21 +42,11 @@ const _: () = assert!(
         <= 7 << 20,
     "a rank with few peers takes little memory"
 );
-/// Time for the cards of the other nodes to arrive.
-const CARDS_LIMIT: Duration = Duration::from_secs(60);
 
-/// The user's choice for a network.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NetPlan<'a> {
-    /// The library (`RANKPOINT_LIBFABRIC`).
-    pub library: Option<&'a OsStr>,
-    /// Provider and interface.
-    pub choice: Choice<'a>,
-    /// Which cells describe payload.
-    pub payload_rules: &'static [PayloadRule],
-}
+/// Time after which an address is requested again.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Endpoint and state of a network.
+/// Endpoint and state of a context.
 pub(super) struct Net {
     pub(super) endpoint: Endpoint,
     pub(super) state: State,
@@ -65,60 +54,70 @@ pub(super) struct Net {
 
 /// All but the endpoint.
 pub(super) struct State {
-    pub(super) segment: Arc<Segment>,
-    pub(super) me: PeerIndex,
+    pub(super) book: Arc<Book>,
+    /// The number of the context.
+    pub(super) index: u8,
+    /// Its address.
+    pub(super) address: Vec<u8>,
     /// The network that this state belongs to, for entrances of links.
     pub(super) network: *const Network,
-    nonce: u64,
-    provider: String,
     pub(super) payload_rules: &'static [PayloadRule],
     pub(super) peers: Vec<Peer>,
     known: HashMap<PeerKey, usize>,
-    processes: HashMap<PeerIndex, Arc<RemoteProcess>>,
+    /// Numbers of the contexts of processes in the address vector.
+    routes: HashMap<(PeerIndex, u8), u64>,
     /// Peers to whom something is to be sent.
     pub(super) pending: Vec<usize>,
+    /// Peers the address of whose contexts has not come.
+    pub(super) unresolved: Vec<usize>,
+    /// [`Book::news`] when they were last checked.
+    seen: u32,
+    /// When their addresses were last requested.
+    asked: Instant,
+    /// Requests for addresses of this process that [`Network`] has to answer; only at context 0.
+    pub(super) wanted: Vec<Wanted>,
     /// Rings from new peers, for [`Net::accept`].
     pub(super) accepted: Vec<(PeerKey, RingReceiver)>,
     /// Buffers of sends: where they lie, which are free, and whose the others are.
     pub(super) slots: NonNull<u8>,
     pub(super) slots_desc: *mut std::ffi::c_void,
     pub(super) free: Vec<u32>,
-    pub(super) owners: Vec<usize>,
+    pub(super) owners: Vec<Owner>,
     pub(super) puts: Puts,
     /// Frames of processes that do not belong to the job, until a VCI counts them.
     pub(super) outsiders: u64,
-    /// Failures, each of which the next poll of each VCI tells.
-    pub(super) faults: Vec<Fault>,
     /// When this rank began to say farewell.
     leaving: bool,
 }
 
-// SAFETY: the slots belong to the state; everything is used under the lock of the network.
-unsafe impl Send for State {}
-
-/// The library, opened once in a process.
-fn library(path: Option<&OsStr>) -> io::Result<&'static Library> {
-    static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
-    let opened = LIBRARY.get_or_init(|| Library::open(path).map_err(|error| error.to_string()));
-    opened
-        .as_ref()
-        .map_err(|error| io::Error::other(error.clone()))
+/// Whom a send under way goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// There is none.
+    Nobody,
+    /// A peer, by its number.
+    Peer(usize),
+    /// Context 0 of a process.
+    Process(PeerIndex),
 }
 
+// SAFETY: the slots belong to the state; everything is used under the lock of the context.
+unsafe impl Send for State {}
+
 impl Net {
-    /// Opens the network of world rank `me` and publishes its card.
+    /// Opens a context.
     ///
     /// # Errors
-    /// When libfabric is not there or offers nothing that fits, and its own errors.
+    /// When the provider offers too little, and the library's errors, with the call.
     pub(super) fn open(
-        segment: Arc<Segment>,
-        me: PeerIndex,
-        plan: &NetPlan<'_>,
+        library: &'static Library,
+        chosen: &Chosen<'_>,
+        book: Arc<Book>,
+        index: u8,
+        payload_rules: &'static [PayloadRule],
     ) -> io::Result<Self> {
-        let library = library(plan.library)?;
-        let chosen = choose(library, &plan.choice)?;
         let mut endpoint =
-            Endpoint::open(library, &chosen, HEADER_BYTES..=FRAME_BYTES, SENDS + PUTS)?;
+            Endpoint::open(library, chosen, HEADER_BYTES..=FRAME_BYTES, SENDS + PUTS)?;
         if endpoint.most_parts() < 2 {
             return Err(io::Error::other(format!(
                 "provider {} takes messages of one part only",
@@ -128,34 +127,30 @@ impl Net {
         let bytes = SENDS as usize * SLOT_BYTES;
         let slots = memory::map_private(bytes)?;
         let slots_desc = endpoint.register(slots, bytes)?;
-        let card = Card {
-            nonce: random::random_word()?,
-            vcis: segment.board(me).vci_count.load(Ordering::Relaxed) as u16,
-            provider: chosen.offer.provider.clone(),
-            address: endpoint.address()?,
-        };
-        segment.publish_card(me, &card.to_bytes()?)?;
+        let address = endpoint.address()?;
         Ok(Self {
             endpoint,
             state: State {
-                segment,
-                me,
+                book,
+                index,
+                address,
                 network: std::ptr::null(),
-                nonce: card.nonce,
-                provider: card.provider,
-                payload_rules: plan.payload_rules,
+                payload_rules,
                 peers: Vec::new(),
                 known: HashMap::new(),
-                processes: HashMap::new(),
+                routes: HashMap::new(),
                 pending: Vec::new(),
+                unresolved: Vec::new(),
+                seen: 0,
+                asked: Instant::now(),
+                wanted: Vec::new(),
                 accepted: Vec::new(),
                 slots,
                 slots_desc,
                 free: (0..SENDS).collect(),
-                owners: vec![usize::MAX; SENDS as usize],
+                owners: vec![Owner::Nobody; SENDS as usize],
                 puts: Puts::new()?,
                 outsiders: 0,
-                faults: Vec::new(),
                 leaving: false,
             },
         })
@@ -189,16 +184,11 @@ impl Net {
             .collect()
     }
 
-    /// The failures that a VCI has not been told of, of which it knows `told`.
-    pub(super) fn faults_after(&self, told: usize) -> &[Fault] {
-        self.state.faults.get(told..).unwrap_or_default()
-    }
-
     /// Reads what arrived and sends what waits; returns the number of events. That a peer cannot be reached or breaks the protocol, and the
     /// library's errors, are noted as failures.
     pub(super) fn poll(&mut self) -> usize {
         self.try_poll().unwrap_or_else(|error| {
-            self.state.faults.push(Fault::of(&error));
+            self.state.book.fail(Fault::of(&error));
             0
         })
     }
@@ -206,7 +196,7 @@ impl Net {
     fn try_poll(&mut self) -> io::Result<usize> {
         let Self { endpoint, state } = self;
         // The cards prove who sends. Until they are here, nothing has been sent from here, and what arrives stays with the library.
-        if !state.segment.cards_are_ready() {
+        if !state.book.segment.cards_are_ready() {
             return Ok(0);
         }
         let events = endpoint.poll(|endpoint, completion| match completion {
@@ -226,6 +216,10 @@ impl Net {
                 state.arrived(endpoint, frame)
             }
         })?;
+        state.resolve(endpoint);
+        if state.index == 0 {
+            state.send_controls(endpoint);
+        }
         for peer in std::mem::take(&mut state.pending) {
             state.peers[peer].is_pending = false;
             state.push(endpoint, peer);
@@ -250,7 +244,7 @@ impl Net {
     }
 
     /// Says farewell to all peers that it has exchanged cells with; true when nothing is under way any longer in either direction.
-    /// Until then it has to be polled and called again.
+    /// Until then it has to be polled and called again; then [`Self::rest`].
     pub(super) fn is_finished(&mut self) -> bool {
         let Self { endpoint, state } = self;
         state.leaving = true;
@@ -266,14 +260,17 @@ impl Net {
             let is_even = known.farewells_in >= known.farewells_out && !known.owes_farewell;
             is_finished &= known.is_gone || (is_quiet && is_even);
         }
+        is_finished &= state.index != 0 || !state.book.has_controls();
         is_finished &= state.free.len() == SENDS as usize && state.puts.are_none();
-        if is_finished {
-            state.leaving = false;
-            for peer in &mut state.peers {
-                (peer.is_leaving, peer.is_active) = (false, false);
-            }
-        }
         is_finished
+    }
+
+    /// All contexts have said farewell; the next cells begin anew.
+    pub(super) fn rest(&mut self) {
+        self.state.leaving = false;
+        for peer in &mut self.state.peers {
+            (peer.is_leaving, peer.is_active) = (false, false);
+        }
     }
 }
 
@@ -283,11 +280,19 @@ impl State {
         if let Some(known) = self.known(key) {
             return Ok(known);
         }
-        let process = self.process(endpoint, key.process)?.clone();
+        let process = self.book.process(key.process)?;
+        let context = process.context_of(key.there);
+        let to = self.route(endpoint, key.process, &process, context)?;
         let index = self.peers.len();
+        if to.is_none() {
+            self.unresolved.push(index);
+            self.ask(key.process, context);
+            self.asked = Instant::now();
+        }
         self.peers.push(Peer {
             key,
             process,
+            to,
             out: None,
             out_desc: std::ptr::null_mut(),
             into: None,
@@ -302,7 +307,7 @@ impl State {
             is_leaving: false,
             owes_farewell: false,
             is_gone: false,
-            doorway: Box::new(Doorway::new(self.network, index)),
+            doorway: Box::new(Doorway::new(self.network, self.index, index)),
         });
         self.known.insert(key, index);
         Ok(index)
@@ -313,108 +318,103 @@ impl State {
         self.known.get(&key).copied()
     }
 
-    /// A process on another node.
-    pub(super) fn process(
+    /// The number of a context of a process in the address vector; `None` while its address is not known.
+    pub(super) fn route(
         &mut self,
         endpoint: &mut Endpoint,
         rank: PeerIndex,
-    ) -> io::Result<&Arc<RemoteProcess>> {
-        if !self.processes.contains_key(&rank) {
-            let card = self.card(rank)?;
-            let (token_out, token_in) = self.tokens(rank, &card);
-            let process = RemoteProcess {
-                host: self.segment.host(self.segment.node_of(rank)),
-                address: endpoint.insert(&card.address)?,
-                token_out,
-                token_in,
-            };
-            self.processes.insert(rank, Arc::new(process));
-        }
-        Ok(&self.processes[&rank])
-    }
-
-    /// A process on another node that is known.
-    pub(super) fn process_of(&self, rank: PeerIndex) -> Option<&RemoteProcess> {
-        self.processes.get(&rank).map(|process| &**process)
-    }
-
-    /// The tokens of frames to a rank and from it.
-    pub(super) fn tokens(&self, rank: PeerIndex, card: &Card) -> (u64, u64) {
-        let secret = self.segment.secret();
-        let (here, there) = ((self.me.get(), self.nonce), (rank.get(), card.nonce));
-        (token(secret, here, there), token(secret, there, here))
-    }
-
-    /// The card of a rank; waits until all cards are here.
-    pub(super) fn card(&self, rank: PeerIndex) -> io::Result<Card> {
-        let begin = Instant::now();
-        loop {
-            if let Some(card) = self.card_here(rank)? {
-                return Ok(card);
-            }
-            if self.segment.header().death.load(Ordering::Relaxed) != 0 {
-                return Err(self.refusal(rank, "another rank of the job died"));
-            }
-            if begin.elapsed() > CARDS_LIMIT {
-                let why = "it has not called MPI_Init, or its card did not come";
-                return Err(self.refusal(rank, why));
-            }
-            std::thread::sleep(Duration::from_micros(50));
-        }
-    }
-
-    /// The card of a rank, if it is here.
-    pub(super) fn card_here(&self, rank: PeerIndex) -> io::Result<Option<Card>> {
-        if !self.segment.cards_are_ready() {
+        process: &RemoteProcess,
+        context: u8,
+    ) -> io::Result<Option<u64>> {
+        let Some(address) = self.book.address(rank, process, context) else {
             return Ok(None);
+        };
+        // Context 0 may stand in for others; it is one endpoint all the same.
+        let is_first = address == process.card.address;
+        let route = (rank, if is_first { 0 } else { context });
+        if let Some(&number) = self.routes.get(&route) {
+            return Ok(Some(number));
         }
-        let found = self.segment.find_card(rank);
-        let bytes = found.map_err(|error| self.refusal(rank, &error.to_string()))?;
-        if bytes.is_empty() {
-            return Ok(None);
-        }
-        let card = Card::parse(&bytes).map_err(|why| self.refusal(rank, &why))?;
-        if card.provider != self.provider {
-            let (theirs, own) = (&card.provider, &self.provider);
-            let why =
-                format!("its network is {theirs}, this rank's is {own}; set RANKPOINT_PROVIDER");
-            return Err(self.refusal(rank, &why));
-        }
-        Ok(Some(card))
+        let number = endpoint.insert(&address)?;
+        self.routes.insert(route, number);
+        Ok(Some(number))
     }
 
-    fn refusal(&self, rank: PeerIndex, why: &str) -> io::Error {
-        let host = self.segment.host(self.segment.node_of(rank));
-        io::Error::other(format!(
-            "rank {rank} on host {host} cannot be reached from rank {}: {why}",
-            self.me
-        ))
+    /// Sends what has waited for addresses that have come. What waits for a lost process is dropped.
+    fn resolve(&mut self, endpoint: &mut Endpoint) {
+        if self.unresolved.is_empty() {
+            return;
+        }
+        // A network tells of a lost process only when something is sent there. The answer to a request that comes twice is the same.
+        if self.asked.elapsed() > ASK_AGAIN {
+            self.asked = Instant::now();
+            for &peer in &self.unresolved {
+                let Peer { key, process, .. } = &self.peers[peer];
+                self.ask(key.process, process.context_of(key.there));
+            }
+        }
+        let news = self.book.news();
+        if news == self.seen {
+            return;
+        }
+        self.seen = news;
+        for peer in std::mem::take(&mut self.unresolved) {
+            let known = &self.peers[peer];
+            let (rank, process) = (known.key.process, known.process.clone());
+            let context = process.context_of(known.key.there);
+            match self.route(endpoint, rank, &process, context) {
+                Ok(Some(to)) => {
+                    self.peers[peer].to = Some(to);
+                    self.push(endpoint, peer);
+                }
+                Ok(None) if self.book.is_lost(rank) => self.peers[peer].is_gone = true,
+                Ok(None) => self.unresolved.push(peer),
+                Err(error) => {
+                    self.peers[peer].is_gone = true;
+                    let host = &process.host;
+                    let text = format!(
+                        "context {context} of rank {rank} on host {host} cannot be reached: {error}"
+                    );
+                    let is_loss = false;
+                    self.book.fail(Fault { text, is_loss });
+                }
+            }
+        }
     }
 
     /// A send has left its buffer.
     pub(super) fn release(&mut self, slot: u32) {
-        self.owners[slot as usize] = usize::MAX;
+        self.owners[slot as usize] = Owner::Nobody;
         self.free.push(slot);
     }
 
     /// A send or put has failed.
     pub(super) fn failed(&mut self, number: u32, reason: &str) -> io::Result<()> {
         let owner = match number.checked_sub(SENDS) {
-            Some(slot) => self.failed_put(slot as usize),
+            Some(slot) => self
+                .failed_put(slot as usize)
+                .map_or(Owner::Nobody, Owner::Peer),
             None => {
                 let owner = self.owners[number as usize];
                 self.release(number);
-                Some(owner)
+                owner
             }
         };
-        let Some(peer) = owner.and_then(|owner| self.peers.get_mut(owner)) else {
-            return Ok(());
+        let rank = match owner {
+            Owner::Nobody => return Ok(()),
+            Owner::Peer(peer) => {
+                self.peers[peer].is_gone = true;
+                self.peers[peer].key.process
+            }
+            Owner::Process(rank) => {
+                self.book.lose(rank);
+                rank
+            }
         };
-        peer.is_gone = true;
         if self.leaving {
             return Ok(());
         }
-        let (rank, host) = (peer.key.process, &peer.process.host);
+        let host = self.book.host(rank);
         let text = format!("rank {rank} on host {host} cannot be reached any longer: {reason}");
         Err(Fault::loss(text).into())
     }

@@ -5,22 +5,32 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use super::Network;
+use super::card::Card;
 use crate::identity::{PeerIndex, VciIndex};
 use crate::ring::{Feedback, MirrorSource, MirrorTarget};
 
 /// The entrance of a link to the network: a link that has published a cell rings here.
 pub struct Doorway {
     network: *const Network,
+    context: u8,
     peer: usize,
 }
 
 impl Doorway {
-    pub(super) const fn new(network: *const Network, peer: usize) -> Self {
-        Self { network, peer }
+    pub(super) const fn new(network: *const Network, context: u8, peer: usize) -> Self {
+        Self {
+            network,
+            context,
+            peer,
+        }
     }
 
     pub(super) const fn network(&self) -> *const Network {
         self.network
+    }
+
+    pub(super) const fn context(&self) -> u8 {
+        self.context
     }
 
     pub(super) const fn peer(&self) -> usize {
@@ -43,17 +53,26 @@ pub struct PeerKey {
 pub(super) struct RemoteProcess {
     /// The name of its node.
     pub(super) host: String,
-    /// Its number in the address vector.
-    pub(super) address: u64,
+    /// What it has published.
+    pub(super) card: Card,
     /// The tokens of frames to it and from it.
     pub(super) token_out: u64,
     pub(super) token_in: u64,
+}
+
+impl RemoteProcess {
+    /// The number of the context that a VCI of it uses.
+    pub(super) const fn context_of(&self, vci: VciIndex) -> u8 {
+        vci.get() % self.card.contexts
+    }
 }
 
 /// A peer.
 pub(super) struct Peer {
     pub(super) key: PeerKey,
     pub(super) process: Arc<RemoteProcess>,
+    /// The number of its context in the address vector of the one here; `None` until its address has come.
+    pub(super) to: Option<u64>,
     /// The ring to it.
     pub(super) out: Option<MirrorSource>,
     /// The registration of that ring's memory.
@@ -84,6 +103,6 @@ pub(super) struct Peer {
     pub(super) doorway: Box<Doorway>,
 }
 
-// SAFETY: the pointers are used under the lock of the network.
+// SAFETY: the pointers are used under the lock of the context.
 #[expect(unsafe_code, reason = "a link knows its network")]
 unsafe impl Send for Peer {}

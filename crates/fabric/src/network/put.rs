@@ -24,7 +24,7 @@ pub(super) const PUTS: u32 = 32;
 /// Openings at once.
 const MOST_OPENINGS: usize = 1024;
 
-/// The puts and openings of a network.
+/// The puts and openings of a context.
 pub(super) struct Puts {
     /// Makes keys that nobody guesses.
     secret: [u64; 2],
@@ -52,6 +52,8 @@ pub enum PutBegun {
 /// A put that has not ended.
 struct Put {
     peer: usize,
+    /// Its number in the address vector.
+    to: u64,
     start: NonNull<u8>,
     bytes: usize,
     /// Bytes that are there.
@@ -61,7 +63,7 @@ struct Put {
     source: Option<Region>,
 }
 
-// SAFETY: the memory is the program's until the put has ended; everything is used under the lock of the network.
+// SAFETY: the memory is the program's until the put has ended; everything is used under the lock of the context.
 unsafe impl Send for Puts {}
 
 impl Puts {
@@ -143,11 +145,16 @@ impl Net {
     ) -> io::Result<PutBegun> {
         let Self { endpoint, state } = self;
         let peer = state.peer(endpoint, key)?;
+        // The peer answers an RTS, which cannot have left before the address of the peer was known.
+        let Some(to) = state.peers[peer].to else {
+            return Ok(PutBegun::No);
+        };
         let Ok(source) = endpoint.open_source(start, bytes) else {
             return Ok(PutBegun::No);
         };
         let put = Put {
             peer,
+            to,
             start,
             bytes,
             done: 0,
@@ -205,9 +212,9 @@ impl State {
                 address: put.target.address.wrapping_add(done as u64),
                 key: put.target.key,
             };
-            let (address, number) = (self.peers[put.peer].process.address, SENDS + slot as u32);
+            let number = SENDS + slot as u32;
             // SAFETY: the memory stays readable and unchanged until the put has ended (`Net::put`).
-            let sent = unsafe { endpoint.put(part, address, target, number) }?;
+            let sent = unsafe { endpoint.put(part, put.to, target, number) }?;
             if sent == Sent::Full {
                 self.puts.waiting.push_front(put);
                 break;

@@ -22,6 +22,13 @@ impl State {
             return Ok(());
         };
         let rank = PeerIndex::new(header.sender);
+        if matches!(header.kind, Kind::Ask | Kind::Address) {
+            if self.book.is_member(rank, header.token) {
+                return self.arrived_control(&header, frame);
+            }
+            self.outsiders += 1;
+            return Ok(());
+        }
         let [there, here] = header.vcis.map(|vci| VciIndex::new(vci.into()));
         let (Some(there), Some(here)) = (there, here) else {
             self.outsiders += 1;
@@ -34,14 +41,17 @@ impl State {
         };
         let known = match self.known(key) {
             Some(known) => known,
-            None if rank.get() >= self.segment.processes() || self.segment.is_here(rank) => {
+            // A process that cannot prove itself makes no peers and gets no address.
+            None if !self.book.is_member(rank, header.token) => {
                 self.outsiders += 1;
                 return Ok(());
             }
-            // A process that cannot prove itself makes no peers and gets no address.
-            None if !self.is_member(rank, header.token) => {
-                self.outsiders += 1;
-                return Ok(());
+            None if !self.book.serves(self.index, here.get()) => {
+                let (host, context) = (self.book.host(rank), self.index);
+                return Err(io::Error::other(format!(
+                    "rank {rank} on host {host} sent a message for VCI {here} to context {context} of {}",
+                    self.book.contexts
+                )));
             }
             None => self.peer(endpoint, key)?,
         };
@@ -74,20 +84,9 @@ impl State {
                 peer.is_active = true;
                 fill(peer, &header, frame, self.payload_rules)?;
             }
-            Kind::Cells => {}
+            Kind::Cells | Kind::Ask | Kind::Address => {}
         }
         Ok(())
-    }
-}
-
-impl State {
-    /// Whether a token proves that a frame of a process that has sent none yet is of this rank. A rank that cannot be reached proves nothing.
-    fn is_member(&self, rank: PeerIndex, given: u64) -> bool {
-        if let Some(process) = self.process_of(rank) {
-            return process.token_in == given;
-        }
-        let card = self.card_here(rank);
-        card.is_ok_and(|card| card.is_some_and(|card| self.tokens(rank, &card).1 == given))
     }
 }
 

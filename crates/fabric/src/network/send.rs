@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 
 use super::fault::Fault;
 use super::frame::{CELL_BYTES, HEADER_BYTES, Header, Kind, MOST_CELLS, MOST_PAYLOAD};
-use super::net::{SLOT_BYTES, State};
+use super::net::{Owner, SLOT_BYTES, State};
 use crate::ofi::{Endpoint, Part, Sent};
 use crate::ring::{MirrorSource, PayloadRule};
 
@@ -113,7 +113,7 @@ impl State {
                 let text = format!("rank {rank} on host {host} cannot be reached: {error}");
                 // One that was never heard of may be out of reach for reasons of this side.
                 let is_loss = known.sequence_in != 0;
-                self.faults.push(Fault { text, is_loss });
+                self.book.fail(Fault { text, is_loss });
             }
         }
     }
@@ -121,6 +121,10 @@ impl State {
     /// [`Self::push`]; whether everything was taken.
     fn try_push(&mut self, endpoint: &mut Endpoint, peer: usize) -> io::Result<bool> {
         let parts = MOST_PARTS.min(endpoint.most_parts() - 1);
+        // The rest is sent when the address has come (`State::resolve`).
+        let Some(to) = self.peers[peer].to else {
+            return Ok(true);
+        };
         loop {
             let known = &mut self.peers[peer];
             if known.is_gone {
@@ -138,7 +142,7 @@ impl State {
             if load.count == 0 {
                 break;
             }
-            if !self.send_frame(endpoint, peer, Kind::Cells, &load)? {
+            if !self.send_frame(endpoint, peer, to, Kind::Cells, &load)? {
                 return Ok(false);
             }
             let known = &mut self.peers[peer];
@@ -155,7 +159,7 @@ impl State {
             bytes: 0,
         };
         if self.peers[peer].owes_farewell {
-            if !self.send_frame(endpoint, peer, Kind::Farewell, &empty)? {
+            if !self.send_frame(endpoint, peer, to, Kind::Farewell, &empty)? {
                 return Ok(false);
             }
             let known = &mut self.peers[peer];
@@ -166,7 +170,7 @@ impl State {
             let known = &self.peers[peer];
             let now = known.into.as_ref().map(|into| into.feedback());
             if now.is_some_and(|now| now != known.told)
-                && !self.send_frame(endpoint, peer, Kind::Cells, &empty)?
+                && !self.send_frame(endpoint, peer, to, Kind::Cells, &empty)?
             {
                 self.peers[peer].owes_feedback = true;
                 return Ok(false);
@@ -180,6 +184,7 @@ impl State {
         &mut self,
         endpoint: &mut Endpoint,
         peer: usize,
+        to: u64,
         kind: Kind,
         load: &Load,
     ) -> io::Result<bool> {
@@ -188,14 +193,14 @@ impl State {
         let feedback = feedback.unwrap_or_default();
         let header = Header {
             token: known.process.token_out,
-            sender: self.me.get(),
+            sender: self.book.me.get(),
             vcis: [known.key.here.get(), known.key.there.get()],
             sequence: known.sequence_out,
             kind,
             cells: load.count as u8,
             feedback,
         };
-        let (to, ring_desc) = (known.process.address, known.out_desc);
+        let ring_desc = known.out_desc;
         let copied = if load.is_copied() { load.bytes } else { 0 };
         let head_bytes = HEADER_BYTES + load.count * CELL_BYTES + copied;
         // The last message of a peer needs a completion: the library may keep injected ones.
@@ -232,7 +237,7 @@ impl State {
                     count += 1;
                 }
             }
-            self.owners[slot as usize] = peer;
+            self.owners[slot as usize] = Owner::Peer(peer);
             // SAFETY: the slot is not free until its completion; payload stays in the ring until the receiver has consumed it.
             let sent = unsafe { endpoint.send(&parts[..count], to, slot) };
             if !matches!(sent, Ok(Sent::Taken)) {

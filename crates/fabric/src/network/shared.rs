@@ -1,32 +1,98 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The network of a process, which all its VCIs share: one endpoint of libfabric, used under a lock.
+//! The network of a process: its contexts of libfabric, each used under a lock of its own.
 //!
-//! A thread that polls writes what arrived into the rings of all VCIs; these read their rings without the lock.
+//! VCI `v` uses context `v` modulo their number. While there are as many contexts as VCIs, only the threads that hold the lock of VCI `v`
+//! use context `v`, so its lock is free; where there are fewer, VCIs that share a context take turns at it. There are two exceptions, which
+//! leave a lock alone that is taken. Every VCI polls context 0 now and then, because the addresses of the other contexts are requested
+//! there, and a process must answer whichever of its VCIs makes progress. It also polls a context that no VCI has polled lately: a thread
+//! that has sent and left MPI may have left frames there that the library did not take. A thread that polls writes what arrived into the rings of all VCIs of the context; these read their rings
+//! without its lock.
+//!
+//! Order of locks: that of a VCI, that of one context, that of the book. No thread takes a lock of a context, or opens one, while it
+//! holds another context's: what contexts tell each other goes through the book.
 #![expect(unsafe_code, reason = "links lead back to their network")]
 
+use std::ffi::OsStr;
 use std::io;
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
+use sys::limits;
+use sys::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use super::book::{Book, Control};
+use super::control::Wanted;
 use super::fault::Fault;
-use super::net::{Net, NetPlan};
+use super::frame::Kind;
+use super::net::Net;
 use super::peer::{Doorway, PeerKey};
 use super::put::PutBegun;
 use crate::identity::{PeerIndex, VciIndex};
-use crate::ofi::Opening;
-use crate::ring::{RingReceiver, RingSender};
+use crate::ofi::{Choice, Chosen, Library, Opening, Sharing, choose};
+use crate::ring::{PayloadRule, RingReceiver, RingSender};
 use crate::segment::Segment;
+
+/// The user's choice for a network.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NetPlan<'a> {
+    /// The library (`RANKPOINT_LIBFABRIC`).
+    pub library: Option<&'a OsStr>,
+    /// Provider and interface.
+    pub choice: Choice<'a>,
+    /// How VCIs share contexts.
+    pub sharing: Sharing,
+    /// Which cells describe payload.
+    pub payload_rules: &'static [PayloadRule],
+}
 
 /// The network of a process.
 pub struct Network {
-    net: Mutex<Net>,
+    /// Context 0.
+    first: Context,
+    /// The others by their numbers, from 1 on; context 0 stands in for one that is `None`.
+    others: Box<[OnceLock<Option<Context>>]>,
+    /// Opens those that are not open.
+    opener: Mutex<Opener>,
+    pub(super) book: Arc<Book>,
     can_put: bool,
+    /// One bit for each context beyond the first that is open.
+    open: AtomicU64,
+    /// The one that a VCI of another context checked last. Threads that meet here check the same one.
+    last_checked: AtomicU32,
+}
+
+/// A domain, an endpoint, a completion queue and an address vector.
+struct Context {
+    net: Mutex<Net>,
+    address: Vec<u8>,
+    /// Whether a VCI of its own has polled it since others checked. A hint: a thread that errs polls once too often, or later.
+    is_attended: AtomicBool,
+}
+
+/// What opening another context needs.
+struct Opener {
+    library: &'static Library,
+    chosen: Chosen<'static>,
+    payload_rules: &'static [PayloadRule],
+    /// Why a context could not be opened.
+    refusal: Option<String>,
+}
+
+/// The contexts of a process, for reports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContextsInUse {
+    /// Contexts that its VCIs take round-robin.
+    pub planned: u32,
+    /// Those that were opened.
+    pub opened: u32,
+    /// Why another one could not be opened, if one was tried in vain.
+    pub refusal: Option<String>,
 }
 
 /// What a poll has found for a VCI.
 #[derive(Default)]
 pub struct Found {
-    /// Events, also for other VCIs.
+    /// Events of its context, also for other VCIs.
     pub events: usize,
     /// The rings that peers have made, and the peers.
     pub accepted: Vec<(PeerKey, RingReceiver)>,
@@ -38,32 +104,137 @@ pub struct Found {
     pub faults: Vec<Fault>,
 }
 
+/// The library, opened once in a process.
+fn library(path: Option<&OsStr>) -> io::Result<&'static Library> {
+    static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
+    let opened = LIBRARY.get_or_init(|| Library::open(path).map_err(|error| error.to_string()));
+    opened
+        .as_ref()
+        .map_err(|error| io::Error::other(error.clone()))
+}
+
+/// The lock, also where a thread that held it has panicked.
+fn taken<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The lock, if no other thread has it.
+fn taken_if_free<T>(lock: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match lock.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::WouldBlock) => None,
+        Err(TryLockError::Poisoned(error)) => Some(error.into_inner()),
+    }
+}
+
 impl Network {
-    /// Opens the network of a process and publishes its card.
+    /// Opens context 0 of a process and publishes its card.
     ///
     /// # Errors
     /// When libfabric is not there or offers nothing that fits, and its own errors.
     pub fn open(segment: Arc<Segment>, me: PeerIndex, plan: &NetPlan<'_>) -> io::Result<Arc<Self>> {
-        let net = Net::open(segment, me, plan)?;
+        let library = library(plan.library)?;
+        let chosen = choose(library, &plan.choice)?;
+        let provider = &chosen.offer.provider;
+        let others = segment.job().job_ranks - segment.job().local_ranks;
+        let contexts = plan
+            .sharing
+            .contexts(provider, limits::open_files_limit(), others);
+        let is_internet = chosen.offer.address.is_some();
+        let book = Arc::new(Book::new(segment, me, provider, is_internet, contexts)?);
+        let opener = Opener {
+            library,
+            chosen,
+            payload_rules: plan.payload_rules,
+            refusal: None,
+        };
+        let first = opener.open(&book, 0)?;
+        book.publish(first.address.clone())?;
+        let can_put = taken(&first.net).can_put();
         let network = Arc::new(Self {
-            can_put: net.can_put(),
-            net: Mutex::new(net),
+            first,
+            others: (1..contexts).map(|_| OnceLock::new()).collect(),
+            opener: Mutex::new(opener),
+            book,
+            can_put,
+            open: AtomicU64::new(0),
+            last_checked: AtomicU32::new(0),
         });
-        network.lock().state.network = Arc::as_ptr(&network);
+        network.lock(0).state.network = Arc::as_ptr(&network);
         Ok(network)
     }
 
-    /// Closes the endpoint.
+    /// Closes the contexts.
     ///
     /// # Safety
     /// Nobody uses the network any more.
     pub(crate) unsafe fn close(&self) {
-        // SAFETY: the caller's promise.
-        unsafe { self.lock().endpoint.close() };
+        for context in self.opened() {
+            // SAFETY: the caller's promise.
+            unsafe { taken(&context.net).endpoint.close() };
+        }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Net> {
-        self.net.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The contexts that are open.
+    fn opened(&self) -> impl Iterator<Item = &Context> {
+        let others = self.others.iter().filter_map(OnceLock::get).flatten();
+        std::iter::once(&self.first).chain(others)
+    }
+
+    /// The context with a number, opened if it is not yet; context 0 where that fails.
+    fn context(&self, number: u8) -> &Context {
+        let other = usize::from(number).checked_sub(1);
+        match other.and_then(|other| self.others.get(other)) {
+            None => &self.first,
+            Some(cell) => match cell.get() {
+                Some(Some(context)) => context,
+                Some(None) => &self.first,
+                None => self.open_context(number, cell),
+            },
+        }
+    }
+
+    /// Opens a context; whether that works is decided here, once, so that all messages of a VCI take the same.
+    #[cold]
+    #[inline(never)]
+    fn open_context<'a>(&'a self, number: u8, cell: &'a OnceLock<Option<Context>>) -> &'a Context {
+        let mut opener = taken(&self.opener);
+        let context = cell.get_or_init(|| match opener.open(&self.book, number) {
+            Ok(context) => {
+                taken(&context.net).state.network = self;
+                self.open.fetch_or(1 << number, Ordering::Relaxed);
+                Some(context)
+            }
+            Err(error) => {
+                opener.refusal = Some(error.to_string());
+                self.book.replace(number);
+                None
+            }
+        });
+        context.as_ref().unwrap_or(&self.first)
+    }
+
+    /// The context of a VCI.
+    fn context_of(&self, vci: VciIndex) -> &Context {
+        self.context(vci.get() % self.book.contexts)
+    }
+
+    /// The lock of the context with a number.
+    pub(super) fn lock(&self, number: u8) -> MutexGuard<'_, Net> {
+        taken(&self.context(number).net)
+    }
+
+    fn lock_of(&self, vci: VciIndex) -> MutexGuard<'_, Net> {
+        taken(&self.context_of(vci).net)
+    }
+
+    /// The contexts, for reports.
+    pub fn contexts_in_use(&self) -> ContextsInUse {
+        ContextsInUse {
+            planned: self.book.contexts.into(),
+            opened: self.opened().count() as u32,
+            refusal: taken(&self.opener).refusal.clone(),
+        }
     }
 
     /// Makes the ring to a peer; returns its sending end and its entrance, which lives as long as the network.
@@ -71,7 +242,9 @@ impl Network {
     /// # Errors
     /// When the process's card does not come or does not fit, or there is no memory.
     pub fn connect(&self, key: PeerKey) -> io::Result<(RingSender, NonNull<Doorway>)> {
-        self.lock().connect(key)
+        let connected = self.lock_of(key.here).connect(key);
+        self.send_controls();
+        connected
     }
 
     /// Sends what a link has published.
@@ -80,34 +253,108 @@ impl Network {
     /// The doorway came from [`Self::connect`] of a network that still exists.
     pub(crate) unsafe fn ring(doorway: NonNull<Doorway>) {
         // SAFETY: the caller's promise.
-        let (network, peer) = unsafe {
+        let (network, doorway) = unsafe {
             let doorway = doorway.as_ref();
-            (&*doorway.network(), doorway.peer())
+            (&*doorway.network(), doorway)
         };
-        network.lock().push(peer);
+        network.lock(doorway.context()).push(doorway.peer());
     }
 
-    /// Reads what arrived and sends what waits, unless another thread does; returns what is there for a VCI, which has been told of so
-    /// many failures.
-    pub fn poll(&self, vci: VciIndex, told: usize) -> Found {
-        let mut net = match self.net.try_lock() {
-            Ok(net) => net,
-            Err(TryLockError::WouldBlock) => return Found::default(),
-            Err(TryLockError::Poisoned(error)) => error.into_inner(),
-        };
-        Found {
-            events: net.poll(),
-            accepted: net.accept(vci),
-            ended_puts: net.ended_puts(vci),
-            outsiders: std::mem::take(&mut net.state.outsiders),
-            faults: net.faults_after(told).to_vec(),
+    /// Reads what arrived at the context of a VCI and sends what waits, unless another thread does; the same at context 0 and at one that
+    /// nobody attends to if `with_others`, and at context 0 if an address is due there. Returns what is there for the VCI, which has been
+    /// told of so many failures.
+    pub fn poll(&self, vci: VciIndex, told: usize, with_others: bool) -> Found {
+        let context = self.context_of(vci);
+        let is_first = std::ptr::eq(context, &raw const self.first);
+        let mut found = Found::default();
+        let mut with_first = with_others;
+        context.is_attended.store(true, Ordering::Relaxed);
+        if let Some(mut net) = taken_if_free(&context.net) {
+            found.events = net.poll();
+            found.accepted = net.accept(vci);
+            found.ended_puts = net.ended_puts(vci);
+            found.outsiders = std::mem::take(&mut net.state.outsiders);
+            with_first |= !net.state.unresolved.is_empty();
+            let wanted = std::mem::take(&mut net.state.wanted);
+            drop(net);
+            self.answer(&wanted);
+        }
+        if with_first && !is_first {
+            self.poll_context(&self.first);
+        }
+        if with_others {
+            self.poll_unattended();
+        }
+        found.faults = self.book.faults_after(told);
+        found
+    }
+
+    /// Lets a context work, unless another thread does.
+    fn poll_context(&self, context: &Context) {
+        if let Some(mut net) = taken_if_free(&context.net) {
+            net.poll();
+            let wanted = std::mem::take(&mut net.state.wanted);
+            drop(net);
+            self.answer(&wanted);
+        }
+    }
+
+    /// Lets the next context work that is open, unless a VCI of its own has polled it since the last check.
+    fn poll_unattended(&self) {
+        let open = self.open.load(Ordering::Relaxed);
+        let last = self.last_checked.load(Ordering::Relaxed);
+        let beyond = open & u64::MAX.checked_shl(last + 1).unwrap_or(0);
+        let next = if beyond != 0 { beyond } else { open }.trailing_zeros();
+        if open == 0 {
+            return;
+        }
+        self.last_checked.store(next, Ordering::Relaxed);
+        let context = self.context(next as u8);
+        if !context.is_attended.swap(false, Ordering::Relaxed) {
+            self.poll_context(context);
+        }
+    }
+
+    /// Lets all contexts work.
+    #[cfg(test)]
+    pub(super) fn poll_all(&self) {
+        self.opened().for_each(|context| self.poll_context(context));
+    }
+
+    /// Opens no further contexts from now on: the library refuses.
+    #[cfg(test)]
+    pub(super) fn refuse_contexts(&self) {
+        let mut opener = taken(&self.opener);
+        opener.library = Box::leak(Box::new(opener.library.that_opens_nothing()));
+    }
+
+    /// Answers processes that ask for addresses of contexts.
+    fn answer(&self, wanted: &[Wanted]) {
+        for one in wanted {
+            self.book.send_by_first(Control {
+                to: one.rank,
+                kind: Kind::Address,
+                contexts: [one.context, one.asker],
+                address: self.context(one.context).address.clone(),
+            });
+        }
+        self.send_controls();
+    }
+
+    /// Has context 0 send what it is to send for others, unless another thread polls it, which then sends that.
+    fn send_controls(&self) {
+        if self.book.has_controls()
+            && let Some(mut net) = taken_if_free(&self.first.net)
+        {
+            let Net { endpoint, state } = &mut *net;
+            state.send_controls(endpoint);
         }
     }
 
     /// Tells a peer of room in the ring from it: with the next frame to it, or in the next poll. A peer that gets room a second time before
     /// that is told at once, so most of the ring is never withheld from it while this process computes.
     pub fn tell_of_room(&self, key: PeerKey) {
-        self.lock().tell_of_room(key);
+        self.lock_of(key.here).tell_of_room(key);
     }
 
     /// How many VCIs communicators of processes take round-robin at a process on another node.
@@ -115,7 +362,7 @@ impl Network {
     /// # Errors
     /// When its card does not come or does not fit.
     pub fn vcis_of(&self, process: PeerIndex) -> io::Result<u32> {
-        Ok(self.lock().state.card(process)?.vcis.into())
+        Ok(self.book.card(process)?.vcis.into())
     }
 
     /// Whether long data may be put into the memory of peers.
@@ -123,15 +370,20 @@ impl Network {
         self.can_put
     }
 
-    /// Opens memory for a put; returns the number of the opening, for [`Self::close_memory`], and what the peer needs to know. `None` when
-    /// too many are open, or the library registers no more memory.
-    pub fn open_memory(&self, start: NonNull<u8>, bytes: usize) -> Option<(u32, Opening)> {
-        self.lock().open_memory(start, bytes)
+    /// Opens memory for a put to a VCI; returns the number of the opening, for [`Self::close_memory`], and what the peer needs to know.
+    /// `None` when too many are open, or the library registers no more memory.
+    pub fn open_memory(
+        &self,
+        vci: VciIndex,
+        start: NonNull<u8>,
+        bytes: usize,
+    ) -> Option<(u32, Opening)> {
+        self.lock_of(vci).open_memory(start, bytes)
     }
 
-    /// Closes an opening.
-    pub fn close_memory(&self, number: u32) {
-        self.lock().close_memory(number);
+    /// Closes an opening of a VCI.
+    pub fn close_memory(&self, vci: VciIndex, number: u32) {
+        self.lock_of(vci).close_memory(number);
     }
 
     /// Puts memory into the memory that a peer has opened. [`Self::poll`] tells its end by `token`; a message that is sent after that
@@ -150,17 +402,48 @@ impl Network {
         token: u64,
     ) -> io::Result<PutBegun> {
         // SAFETY: the caller's promise.
-        unsafe { self.lock().put(key, memory, target, token) }
+        unsafe { self.lock_of(key.here).put(key, memory, target, token) }
     }
 
     /// Whether the put of a VCI with a token has not ended.
     pub fn is_putting(&self, vci: VciIndex, token: u64) -> bool {
-        self.lock().is_putting(vci, token)
+        self.lock_of(vci).is_putting(vci, token)
     }
 
-    /// Says farewell to all peers that cells were exchanged with; true when nothing is under way any longer in either direction. Until
-    /// then it has to be polled and called again.
+    /// Lets all contexts work, and says farewell to all peers that cells were exchanged with; true when nothing is under way any longer in
+    /// either direction. Until then it has to be called again.
     pub fn is_finished(&self) -> bool {
-        self.lock().is_finished()
+        // All at once: a peer that has other numbers of contexts would take leave of them in another order, and both would wait.
+        let mut is_finished = true;
+        for context in self.opened() {
+            let mut net = taken(&context.net);
+            net.poll();
+            is_finished &= net.is_finished();
+            let wanted = std::mem::take(&mut net.state.wanted);
+            drop(net);
+            is_finished &= wanted.is_empty();
+            self.answer(&wanted);
+        }
+        if is_finished {
+            self.opened().for_each(|context| taken(&context.net).rest());
+        }
+        is_finished
+    }
+}
+
+impl Opener {
+    fn open(&self, book: &Arc<Book>, number: u8) -> io::Result<Context> {
+        let net = Net::open(
+            self.library,
+            &self.chosen,
+            book.clone(),
+            number,
+            self.payload_rules,
+        )?;
+        Ok(Context {
+            address: net.state.address.clone(),
+            net: Mutex::new(net),
+            is_attended: AtomicBool::new(true),
+        })
     }
 }

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::frame::{Header, Kind, token};
-use super::net::{Net, RING_CELLS, State};
+use super::net::{Net, Owner, RING_CELLS, State};
 use super::peer::PeerKey;
 use super::{Doorway, Fault, NetPlan, Network};
 use crate::identity::{PeerIndex, VciIndex};
 use crate::nodes::{NodePlan, create_on_node};
 use crate::observe::NodeFile;
-use crate::ofi::{Choice, Library};
+use crate::ofi::{Choice, Library, Sharing};
 use crate::ring::{Feedback, PayloadRule, RingReceiver, RingSender};
 use crate::segment::{Segment, SegmentPlan};
 
@@ -29,12 +29,27 @@ const PLAN: NetPlan<'_> = NetPlan {
         provider: None,
         interface: Some("lo"),
     },
+    sharing: Sharing::Vci,
     payload_rules: RULES,
 };
 
+/// How the two processes share their contexts.
+const SHARINGS: [[Sharing; 2]; 5] = [
+    [Sharing::Process, Sharing::Process],
+    [Sharing::Vci, Sharing::Vci],
+    [Sharing::Vci, Sharing::Process],
+    [Sharing::AtMost(2), Sharing::AtMost(3)],
+    [Sharing::AtMost(2), Sharing::Vci],
+];
+
 /// The networks of two ranks, each alone on its node; `None` where there is no libfabric.
 pub(super) fn pair() -> Option<[&'static Network; 2]> {
-    let (nets, launchers) = pair_without_cards()?;
+    pair_that_shares(&[PLAN.sharing; 2])
+}
+
+/// The same where the processes share their contexts so.
+pub(super) fn pair_that_shares(sharings: &[Sharing; 2]) -> Option<[&'static Network; 2]> {
+    let (nets, launchers) = pair_with([[3, 4]; 2], sharings)?;
     for node in [0, 1] {
         bring_cards(&launchers, node);
     }
@@ -51,11 +66,14 @@ fn bring_cards(launchers: &[NodeFile; 2], node: usize) {
 
 /// The networks of two ranks whose cards have not been exchanged, and the launcher's views of the nodes.
 fn pair_without_cards() -> Option<([&'static Network; 2], [NodeFile; 2])> {
-    pair_with_secrets([[3, 4]; 2])
+    pair_with([[3, 4]; 2], &[PLAN.sharing; 2])
 }
 
-/// The same in a job whose nodes have been told of these secrets.
-fn pair_with_secrets(secrets: [[u64; 2]; 2]) -> Option<([&'static Network; 2], [NodeFile; 2])> {
+/// The same in a job whose nodes have been told of these secrets, and whose ranks share their contexts so.
+fn pair_with(
+    secrets: [[u64; 2]; 2],
+    sharings: &[Sharing; 2],
+) -> Option<([&'static Network; 2], [NodeFile; 2])> {
     if Library::open(None).is_err() {
         eprintln!("skipped: libfabric is not installed");
         return None;
@@ -81,8 +99,13 @@ fn pair_with_secrets(secrets: [[u64; 2]; 2]) -> Option<([&'static Network; 2], [
     let mut ranks = 0..;
     let nets = files.map(|file| {
         let segment = Arc::new(Segment::attach(file).unwrap());
-        let me = PeerIndex::new(ranks.next().unwrap());
-        &**Box::leak(Box::new(Network::open(segment, me, &PLAN).unwrap()))
+        let rank = ranks.next().unwrap();
+        let plan = NetPlan {
+            sharing: sharings[rank as usize],
+            ..PLAN
+        };
+        let me = PeerIndex::new(rank);
+        &**Box::leak(Box::new(Network::open(segment, me, &plan).unwrap()))
     });
     Some((nets, launchers))
 }
@@ -92,7 +115,7 @@ const THERE: VciIndex = VciIndex::of_bits(3);
 const HERE: VciIndex = VciIndex::FIRST;
 
 /// The key of a rank's peer.
-fn key(process: u32, there: VciIndex, here: VciIndex) -> PeerKey {
+pub(super) fn key(process: u32, there: VciIndex, here: VciIndex) -> PeerKey {
     PeerKey {
         process: PeerIndex::new(process),
         there,
@@ -101,11 +124,11 @@ fn key(process: u32, there: VciIndex, here: VciIndex) -> PeerKey {
 }
 
 /// Polls for nobody.
-fn poll(nets: [&Network; 2]) {
+pub(super) fn poll(nets: [&Network; 2]) {
     for net in nets {
-        let mut net = net.lock();
-        net.poll();
-        assert!(net.state.faults.is_empty(), "{:?}", net.state.faults);
+        net.poll_all();
+        let faults = net.book.faults_after(0);
+        assert!(faults.is_empty(), "{faults:?}");
     }
 }
 
@@ -122,7 +145,7 @@ fn connect(net: &Network, rank: u32) -> (RingSender, NonNull<Doorway>) {
 fn accept(nets: [&Network; 2], net: &Network, vci: VciIndex) -> (PeerKey, RingReceiver) {
     loop {
         poll(nets);
-        if let Some(found) = net.poll(vci, 0).accepted.pop() {
+        if let Some(found) = net.poll(vci, 0, true).accepted.pop() {
             return found;
         }
     }
@@ -130,7 +153,15 @@ fn accept(nets: [&Network; 2], net: &Network, vci: VciIndex) -> (PeerKey, RingRe
 
 #[test]
 fn cells_and_payload_cross_the_network_in_order_for_many_laps() {
-    let Some(nets) = pair() else { return };
+    for sharings in &SHARINGS {
+        let Some(nets) = pair_that_shares(sharings) else {
+            return;
+        };
+        cells_and_payload_cross(nets);
+    }
+}
+
+fn cells_and_payload_cross(nets: [&'static Network; 2]) {
     let (mut sender, doorway) = connect(nets[0], 1);
     assert!(sender.put_words(0, 7, 99, &[1, 2, 3]));
     // SAFETY: of `connect`; the network is leaked.
@@ -183,10 +214,25 @@ fn cells_and_payload_cross_the_network_in_order_for_many_laps() {
 
 /// Four threads of each process, each with a VCI, send to the next VCI of the other process and receive at their own.
 #[test]
-fn vcis_of_two_processes_share_the_networks_and_keep_their_order() {
+fn vcis_of_two_processes_keep_their_order_however_they_share_contexts() {
+    for sharings in &SHARINGS {
+        let Some(nets) = pair_that_shares(sharings) else {
+            return;
+        };
+        vcis_keep_their_order(nets);
+        let opened = nets.map(|net| net.contexts_in_use().opened);
+        let expected = sharings.map(|sharing| match sharing {
+            Sharing::Process => 1,
+            Sharing::Vci => 4,
+            Sharing::AtMost(count) => count.into(),
+        });
+        assert_eq!(opened, expected);
+    }
+}
+
+fn vcis_keep_their_order(nets: [&'static Network; 2]) {
     const VCIS: u32 = 4;
     const CELLS: u64 = 5000;
-    let Some(nets) = pair() else { return };
     let vci = |index: u32| VciIndex::of_bits(index % VCIS);
     let exchange = |process: usize, index: u32| {
         let (net, other) = (nets[process], 1 - process as u32);
@@ -201,7 +247,7 @@ fn vcis_of_two_processes_share_the_networks_and_keep_their_order() {
                 unsafe { Network::ring(doorway) };
                 sent += 1;
             }
-            let found = net.poll(vci(index), 0);
+            let found = net.poll(vci(index), 0, sent % 16 == 0);
             assert_eq!((found.faults, found.ended_puts), (Vec::new(), Vec::new()));
             for (peer, ring) in found.accepted {
                 assert_eq!(peer, from);
@@ -246,7 +292,7 @@ fn room_is_told_with_the_next_frame_or_poll_and_at_once_the_second_time() {
             unsafe { Network::ring(doorway) };
         }
     };
-    let frames = || b.lock().state.peers[0].sequence_out;
+    let frames = || b.lock(THERE.get()).state.peers[0].sequence_out;
     send(1);
     let (_, mut receiver) = accept(nets, b, THERE);
     // Consumes cells until there is room to tell of, and tells.
@@ -278,7 +324,7 @@ fn room_is_told_with_the_next_frame_or_poll_and_at_once_the_second_time() {
 
     send(RING_CELLS / 2);
     let arrived = |net: &Network| {
-        let net = net.lock();
+        let net = net.lock(THERE.get());
         let into = net.state.peers[0].into.as_ref();
         into.map(|into| into.written())
     };
@@ -294,11 +340,12 @@ fn room_is_told_with_the_next_frame_or_poll_and_at_once_the_second_time() {
 #[test]
 fn frames_of_outsiders_are_dropped_and_counted() {
     let Some(nets) = pair() else { return };
-    let mut net = nets[1].lock();
+    let mut net = nets[1].lock(THERE.get());
     let Net { endpoint, state } = &mut *net;
     let rank = PeerIndex::new(0);
-    let card = state.card(rank).unwrap();
-    let right = state.tokens(rank, &card).1;
+    let book = nets[1].book.clone();
+    let card = book.card(rank).unwrap();
+    let right = book.tokens(rank, &card).1;
     let mut give = |state: &mut State, frame: &[u8]| state.arrived(endpoint, frame);
     let header = |sender, token| Header {
         token,
@@ -327,7 +374,7 @@ fn frames_of_outsiders_are_dropped_and_counted() {
     give(state, &no_vci.to_bytes()).unwrap();
     assert_eq!(state.outsiders, 305);
     assert!(state.accepted.is_empty() && state.peers.is_empty());
-    assert!(state.process_of(rank).is_none(), "no address for outsiders");
+    assert!(book.known(rank).is_none(), "no address for outsiders");
     // With the right token the same is a member's, and what breaks the protocol is told.
     give(state, &header(0, right).to_bytes()).unwrap();
     let again = give(state, &header(0, right).to_bytes()).unwrap_err();
@@ -338,7 +385,7 @@ fn frames_of_outsiders_are_dropped_and_counted() {
     frame.extend([0; 64]);
     assert!(give(state, &frame).is_err());
     drop(net);
-    let counts = [0, 1].map(|_| nets[1].poll(HERE, 0).outsiders);
+    let counts = [0, 1].map(|_| nets[1].poll(THERE, 0, true).outsiders);
     assert_eq!(counts, [305, 0], "told once, for a counter");
 }
 
@@ -359,7 +406,7 @@ fn frames_wait_for_the_cards_and_those_of_outsiders_keep_nobody() {
     };
     let begin = Instant::now();
     {
-        let mut net = nets[1].lock();
+        let mut net = nets[1].lock(THERE.get());
         let Net { endpoint, state } = &mut *net;
         state.arrived(endpoint, &header.to_bytes()).unwrap();
         assert_eq!(std::mem::take(&mut state.outsiders), 1);
@@ -370,7 +417,7 @@ fn frames_wait_for_the_cards_and_those_of_outsiders_keep_nobody() {
     unsafe { Network::ring(doorway) };
     for _ in 0..100 {
         poll(nets);
-        let found = nets[1].poll(THERE, 0);
+        let found = nets[1].poll(THERE, 0, true);
         assert!(found.accepted.is_empty() && found.outsiders == 0);
     }
     assert!(begin.elapsed().as_secs() < 10);
@@ -382,19 +429,20 @@ fn frames_wait_for_the_cards_and_those_of_outsiders_keep_nobody() {
 fn a_peer_whose_send_fails_is_lost_and_one_that_breaks_the_protocol_is_not() {
     let Some(nets) = pair() else { return };
     let _ring = connect(nets[0], 1);
-    let mut net = nets[0].lock();
+    let book = &nets[0].book;
+    let mut net = nets[0].lock(HERE.get());
     let slot = net.state.free.pop().unwrap();
-    net.state.owners[slot as usize] = 0;
+    net.state.owners[slot as usize] = Owner::Peer(0);
     let lost = net.state.failed(slot, "no route to host").unwrap_err();
     assert_eq!(lost.kind(), io::ErrorKind::ConnectionAborted);
-    net.state.faults.push(Fault::of(&lost));
+    book.fail(Fault::of(&lost));
     let broken = io::Error::other("rank 1 broke the protocol");
-    net.state.faults.push(Fault::of(&broken));
+    book.fail(Fault::of(&broken));
     drop(net);
-    let [lost, broken] = <[Fault; 2]>::try_from(nets[0].poll(HERE, 0).faults).unwrap();
+    let [lost, broken] = <[Fault; 2]>::try_from(nets[0].poll(HERE, 0, true).faults).unwrap();
     let text = "rank 1 on host two cannot be reached any longer: no route to host";
     assert_eq!((lost.is_loss, &*lost.text), (true, text));
-    assert!(!broken.is_loss && nets[0].poll(HERE, 2).faults.is_empty());
+    assert!(!broken.is_loss && nets[0].poll(HERE, 2, true).faults.is_empty());
     let kinds = [lost, broken].map(|fault| io::Error::from(fault).kind());
     assert_eq!(
         kinds,
@@ -404,7 +452,7 @@ fn a_peer_whose_send_fails_is_lost_and_one_that_breaks_the_protocol_is_not() {
 
 #[test]
 fn frames_under_another_secret_are_dropped_and_counted() {
-    let Some((nets, launchers)) = pair_with_secrets([[3, 4], [3, 5]]) else {
+    let Some((nets, launchers)) = pair_with([[3, 4], [3, 5]], &[Sharing::Process; 2]) else {
         return;
     };
     for node in [0, 1] {
@@ -417,15 +465,14 @@ fn frames_under_another_secret_are_dropped_and_counted() {
     let begin = Instant::now();
     loop {
         poll([nets[0], nets[0]]);
-        let found = nets[1].poll(THERE, 0);
+        let found = nets[1].poll(THERE, 0, true);
         assert!(found.accepted.is_empty() && found.faults.is_empty());
         if found.outsiders == 1 {
             break;
         }
         assert!(begin.elapsed().as_secs() < 10);
     }
-    let net = nets[1].lock();
-    assert!(net.state.process_of(PeerIndex::new(0)).is_none());
+    assert!(nets[1].book.known(PeerIndex::new(0)).is_none());
 }
 
 #[test]

@@ -93,6 +93,9 @@ pub(super) struct InfoList<'a> {
     first: *mut Info,
 }
 
+// SAFETY: the list belongs to its owner, and the library ties it to no thread.
+unsafe impl Send for InfoList<'_> {}
+
 impl Drop for InfoList<'_> {
     fn drop(&mut self) {
         // SAFETY: made by this library, and freed once.

@@ -87,6 +87,24 @@ impl Library {
         }
     }
 
+    /// The same library, but it opens nothing: the process has no descriptors left, or the provider is gone.
+    #[cfg(test)]
+    pub(crate) fn that_opens_nothing(&self) -> Self {
+        unsafe extern "C" fn refuse(
+            _: *mut FabricAttr,
+            _: *mut *mut Fabric,
+            _: *mut c_void,
+        ) -> c_int {
+            const TOO_MANY_FILES: c_int = 24;
+            -TOO_MANY_FILES
+        }
+        Self {
+            fabric: refuse,
+            path: self.path.clone(),
+            ..*self
+        }
+    }
+
     /// The interface to request.
     pub(super) fn version(&self) -> u32 {
         self.found.min(version(WANTED.0, WANTED.1))

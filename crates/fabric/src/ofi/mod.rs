@@ -13,6 +13,7 @@ mod limits;
 mod open;
 mod put;
 mod puts;
+mod sharing;
 
 pub use choose::{Choice, Chosen, Offer, choose, offers};
 pub use endpoint::{Arrived, Completion, Endpoint, Part, Sent};
@@ -20,3 +21,4 @@ pub use library::Library;
 pub use limits::Limits;
 pub use open::{RECEIVE_BYTES, queue_bytes};
 pub use put::{Opening, Region};
+pub use sharing::Sharing;

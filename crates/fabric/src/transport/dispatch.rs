@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use super::connection::{Bell, Capabilities, Connection, Polled};
 use super::{Nodes, Null, Shm};
 use crate::identity::{LinkIndex, PeerIndex};
-use crate::network::PutBegun;
+use crate::network::{ContextsInUse, PutBegun};
 use crate::ofi::Opening;
 use crate::ring::RingReceiver;
 use crate::sim::{Fate, Port};
@@ -92,6 +92,15 @@ impl Transport {
         match self {
             Self::Nodes(nodes) => nodes.vcis_of(process),
             Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => Ok(1),
+        }
+    }
+
+    /// The contexts of libfabric that the VCIs of this process use; `None` in a job of one node.
+    #[cold]
+    pub fn contexts_in_use(&self) -> Option<ContextsInUse> {
+        match self {
+            Self::Nodes(nodes) => Some(nodes.contexts_in_use()),
+            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => None,
         }
     }
 
@@ -187,8 +196,8 @@ impl Transport {
     ) -> Option<(u32, Opening)> {
         match self {
             Self::Nodes(nodes) => {
-                let (network, _) = nodes.putting(peer)?;
-                network.open_memory(start, bytes)
+                let (network, key) = nodes.putting(peer)?;
+                network.open_memory(key.here, start, bytes)
             }
             Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => None,
         }

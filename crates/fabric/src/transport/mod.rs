@@ -18,7 +18,7 @@ mod nodes;
 mod null;
 mod shm;
 
-pub use crate::network::PutBegun;
+pub use crate::network::{ContextsInUse, PutBegun};
 pub use crate::ofi::Opening;
 pub use connection::{Bell, Capabilities, Connection, Polled};
 pub use dispatch::Transport;

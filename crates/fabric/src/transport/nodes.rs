@@ -11,7 +11,7 @@ use sys::clock;
 use super::Shm;
 use super::connection::{Bell, Connection};
 use crate::identity::{LinkIndex, PeerIndex, VciIndex};
-use crate::network::{Network, PeerKey};
+use crate::network::{ContextsInUse, Network, PeerKey};
 use crate::peers::Peers;
 use crate::ring::RingReceiver;
 use crate::segment::Segment;
@@ -20,6 +20,8 @@ use crate::segment::Segment;
 const QUIET_TICKS: u64 = 2500;
 /// Rounds that a network is polled each time after something arrived.
 const BUSY_ROUNDS: u32 = 256;
+/// Polls of a VCI of which one is a poll of context 0, too, where requests for addresses arrive, and of one that no thread attends to.
+const POLLS_OF_OTHERS: u32 = 16;
 
 /// Rings of a VCI, and the network of its process.
 pub struct Nodes {
@@ -31,6 +33,8 @@ pub struct Nodes {
     /// When the last poll was, and rounds for which polls follow each other.
     polled: u64,
     busy: u32,
+    /// Polls so far; wraps.
+    polls: u32,
     /// What polls have found and nobody has taken.
     accepted: Vec<(LinkIndex, RingReceiver)>,
     ended_puts: Vec<u64>,
@@ -50,6 +54,7 @@ impl Nodes {
             network,
             polled: 0,
             busy: 0,
+            polls: 0,
             accepted: Vec::new(),
             ended_puts: Vec::new(),
             outsiders: 0,
@@ -64,6 +69,10 @@ impl Nodes {
 
     pub(super) fn can_put(&self) -> bool {
         self.network.can_put()
+    }
+
+    pub(super) fn contexts_in_use(&self) -> ContextsInUse {
+        self.network.contexts_in_use()
     }
 
     pub(super) fn vcis_of(&self, process: PeerIndex) -> io::Result<u32> {
@@ -112,7 +121,9 @@ impl Nodes {
     }
 
     pub(super) fn poll(&mut self) -> io::Result<()> {
-        let found = self.network.poll(self.vci, self.told);
+        self.polls = self.polls.wrapping_add(1);
+        let with_others = self.polls.is_multiple_of(POLLS_OF_OTHERS);
+        let found = self.network.poll(self.vci, self.told, with_others);
         if found.events != 0 {
             self.busy = BUSY_ROUNDS;
         }
@@ -148,7 +159,7 @@ impl Nodes {
     }
 
     pub(super) fn close_memory(&self, number: u32) {
-        self.network.close_memory(number);
+        self.network.close_memory(self.vci, number);
     }
 
     pub(super) fn is_putting(&self, token: u64) -> bool {
