@@ -46,5 +46,6 @@ pub use nic::{Constants, Limits, Memory, Profile, Timing};
 pub use probe::{Probed, probe};
 pub use recommend::{Candidate, Lack, Recommendation, Wanted, candidates, recommend};
 pub use vci_plan::{
-    ProviderLimits, Refusal, Threading, VciObjects, VciPlan, VciVerdict, choose_vci_plan, vci_plans,
+    ProviderLimits, Refusal, Threading, VciObjects, VciPlan, VciVerdict, choose_vci_plan,
+    vci_plan_in_use, vci_plans,
 };

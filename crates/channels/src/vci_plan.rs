@@ -51,6 +51,8 @@ pub struct ProviderLimits {
     pub max_ep_stx_ctx: usize,
     /// Levels of threading that it offers.
     pub threading: Vec<Threading>,
+    /// Domains that a process opens at most, by the user's choice and its descriptors; 0 for as many as VCIs.
+    pub most_domains: usize,
 }
 
 /// A way for VCIs to use libfabric.
@@ -98,6 +100,11 @@ impl VciPlan {
             Self::SharedTransmit => "shared transmit context",
             Self::Single => "one endpoint",
         }
+    }
+
+    /// Whether VCIs can use libfabric in this way today.
+    pub const fn is_written(self) -> bool {
+        matches!(self, Self::Domain | Self::Single)
     }
 
     /// The category whose sharing it is like.
@@ -204,14 +211,27 @@ pub fn choose_vci_plan(verdicts: &[VciVerdict]) -> Option<&VciVerdict> {
     })
 }
 
+/// The plan in use: the same choice among those that are written.
+pub fn vci_plan_in_use(verdicts: &[VciVerdict]) -> Option<&VciVerdict> {
+    let written = verdicts.iter().filter(|one| one.plan.is_written());
+    let written: Vec<VciVerdict> = written.copied().collect();
+    let plan = choose_vci_plan(&written)?.plan;
+    verdicts.iter().find(|one| one.plan == plan)
+}
+
 /// What one of `ranks` processes on a node has of something, at least one.
 fn own(all: usize, ranks: usize) -> usize {
     (all / ranks.max(1)).max(1)
 }
 
 fn objects(plan: VciPlan, limits: &ProviderLimits, vcis: usize, ranks: usize) -> VciObjects {
-    let endpoints = match plan {
+    let domains = match plan {
+        VciPlan::Domain if limits.most_domains > 0 => vcis.min(limits.most_domains),
         VciPlan::Domain => vcis,
+        _ => 1,
+    };
+    let endpoints = match plan {
+        VciPlan::Domain => domains,
         VciPlan::Endpoint | VciPlan::SharedTransmit => vcis.min(own(limits.ep_cnt, ranks)),
         VciPlan::Scalable | VciPlan::Single => 1,
     };
@@ -221,11 +241,11 @@ fn objects(plan: VciPlan, limits: &ProviderLimits, vcis: usize, ranks: usize) ->
         VciPlan::SharedTransmit | VciPlan::Single => 1,
     };
     VciObjects {
-        domains: if plan == VciPlan::Domain { vcis } else { 1 },
+        domains,
         endpoints,
         transmit: contexts,
         completion_queues: endpoints.max(contexts),
-        address_vectors: if plan == VciPlan::Domain { vcis } else { 1 },
+        address_vectors: domains,
         vcis_on_one: vcis.div_ceil(contexts.max(1)),
     }
 }
@@ -239,9 +259,21 @@ fn refusal(plan: VciPlan, limits: &ProviderLimits, vcis: usize, ranks: usize) ->
         });
     }
     let needs: &[(&'static str, usize, usize)] = match plan {
-        VciPlan::Domain | VciPlan::Single => {
-            &[("ep_cnt", 1, limits.ep_cnt), ("cq_cnt", 1, limits.cq_cnt)]
-        }
+        VciPlan::Domain => &[
+            ("ep_cnt", 1, limits.ep_cnt),
+            ("cq_cnt", 1, limits.cq_cnt),
+            // Fewer domains than VCIs are used round-robin; one domain for all VCIs is the plan of one endpoint.
+            (
+                "RANKPOINT_NET_SHARING",
+                if limits.most_domains > 0 {
+                    2.min(vcis)
+                } else {
+                    0
+                },
+                limits.most_domains,
+            ),
+        ],
+        VciPlan::Single => &[("ep_cnt", 1, limits.ep_cnt), ("cq_cnt", 1, limits.cq_cnt)],
         // Fewer endpoints than VCIs are used round-robin.
         VciPlan::Endpoint => &[
             ("ep_cnt", 2.min(vcis), limits.ep_cnt / ranks.max(1)),
@@ -301,6 +333,7 @@ mod tests {
             max_ep_tx_ctx: 1,
             max_ep_rx_ctx: 1,
             max_ep_stx_ctx: 0,
+            most_domains: 0,
             threading: vec![Threading::Safe, Threading::Completion, Threading::Domain],
         }
     }
@@ -323,6 +356,32 @@ mod tests {
             (plan, objects.endpoints, objects.domains),
             (VciPlan::Domain, 16, 16)
         );
+    }
+
+    #[test]
+    fn the_plan_in_use_is_one_domain_per_vci_as_far_as_domains_go() {
+        let in_use = |most_domains, vcis| {
+            let limits = ProviderLimits {
+                most_domains,
+                ..limits()
+            };
+            let all = vci_plans(&limits, vcis, 1, &constants());
+            let one = vci_plan_in_use(&all).expect("a plan");
+            (one.plan, one.objects.domains, one.objects.vcis_on_one)
+        };
+        assert_eq!(in_use(0, 4), (VciPlan::Domain, 4, 1));
+        assert_eq!(in_use(64, 4), (VciPlan::Domain, 4, 1));
+        assert_eq!(in_use(3, 8), (VciPlan::Domain, 3, 3));
+        assert_eq!(in_use(1, 4), (VciPlan::Single, 1, 4));
+        let limits = ProviderLimits {
+            most_domains: 1,
+            ..limits()
+        };
+        let all = vci_plans(&limits, 4, 1, &constants());
+        let domain = all.iter().find(|one| one.plan == VciPlan::Domain);
+        let refusal = domain.and_then(|one| one.refusal).expect("refused");
+        let expected = "RANKPOINT_NET_SHARING gives a process 1, but 2 are needed";
+        assert_eq!(refusal.to_string(), expected);
     }
 
     #[test]

@@ -5,10 +5,12 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 
 use channels::{
-    Constants, Profile, ProviderLimits, Threading, VciPlan, VciVerdict, choose_vci_plan, vci_plans,
+    Constants, Profile, ProviderLimits, Threading, VciPlan, VciVerdict, choose_vci_plan,
+    vci_plan_in_use, vci_plans,
 };
-use fabric::ofi::{Choice, Library, choose};
+use fabric::ofi::{Choice, Library, Sharing, choose};
 use serde_json::{Value, json};
+use sys::limits::open_files_limit;
 
 use crate::columns::table;
 use crate::settings;
@@ -23,11 +25,11 @@ pub(crate) struct Plans {
     verdicts: Vec<VciVerdict>,
 }
 
-/// What all VCIs of a process do.
-const TODAY: &str = "All VCIs of a process share one endpoint of libfabric, under a lock";
+/// What a context is.
+const CONTEXT: &str = "domain, endpoint, completion queue and address vector";
 
-/// The limits of the provider that jobs of several hosts would use here.
-fn here() -> Result<(String, ProviderLimits), String> {
+/// The limits of the provider that jobs of several hosts would use here, with as many ranks elsewhere as `others`.
+fn here(others: usize) -> Result<(String, ProviderLimits), String> {
     let text = |name: &str| {
         let value = settings::variable(name)?;
         (!value.is_empty()).then(|| value.to_string_lossy().into_owned())
@@ -49,7 +51,12 @@ fn here() -> Result<(String, ProviderLimits), String> {
     let offered = offered
         .into_iter()
         .filter_map(|(is_offered, level)| is_offered.then_some(level));
+    let sharing = text("RANKPOINT_NET_SHARING").unwrap_or_default();
+    let sharing = Sharing::parse(&sharing).unwrap_or_default();
+    let others = u32::try_from(others).unwrap_or(u32::MAX);
+    let most_domains = sharing.contexts(&chosen.offer.provider, open_files_limit(), others);
     let limits = ProviderLimits {
+        most_domains: most_domains.into(),
         ep_cnt: found.ep_cnt,
         cq_cnt: found.cq_cnt,
         tx_ctx_cnt: found.tx_ctx_cnt,
@@ -80,7 +87,7 @@ impl Plans {
     /// # Errors
     /// When libfabric cannot be loaded, or offers no network.
     pub(crate) fn here(vcis: usize, ranks: usize) -> Result<Self, String> {
-        let (provider, limits) = here()?;
+        let (provider, limits) = here(ranks)?;
         Self::new(provider, limits, vcis, ranks)
     }
 
@@ -101,9 +108,13 @@ impl Plans {
     }
 
     pub(crate) fn text(&self) -> String {
+        let in_use = vci_plan_in_use(&self.verdicts);
         let mut text = format!(
-            "{TODAY}.\nPlans for {} VCIs of a process, {} on the node, {}:\n",
-            self.vcis, self.ranks, self.provider
+            "{}.\nPlans for {} VCIs of a process, {} on the node, {}:\n",
+            in_use.map_or_else(String::new, |one| sentence(one, self.vcis)),
+            self.vcis,
+            self.ranks,
+            self.provider
         );
         let best = choose_vci_plan(&self.verdicts);
         let head = [
@@ -123,10 +134,14 @@ impl Plans {
                 0 | 1 => String::new(),
                 most => format!("; up to {most} VCIs on one, round-robin"),
             };
-            let verdict = match (one.refusal, one.plan) {
-                (Some(refusal), _) => format!("refused: {refusal}"),
-                (None, VciPlan::Single) => format!("in use{round_robin}"),
-                (None, _) => format!("possible, not written yet{round_robin}"),
+            let is_used = in_use.is_some_and(|used| used.plan == one.plan);
+            let verdict = match one.refusal {
+                Some(refusal) => format!("refused: {refusal}"),
+                None if is_used => format!("in use{round_robin}"),
+                None if one.plan.is_written() => {
+                    format!("possible by RANKPOINT_NET_SHARING{round_robin}")
+                }
+                None => format!("possible, not written yet{round_robin}"),
             };
             [
                 one.plan.name().to_owned(),
@@ -175,15 +190,34 @@ impl Plans {
         };
         let limits = &self.limits;
         json!({
-            "in_use": VciPlan::Single.key(), "would_choose": best.map(|one| one.plan.key()),
+            "in_use": vci_plan_in_use(&self.verdicts).map(|one| one.plan.key()), "would_choose": best.map(|one| one.plan.key()),
             "provider": self.provider, "vcis": self.vcis, "ranks": self.ranks,
             "limits": {
                 "ep_cnt": limits.ep_cnt, "cq_cnt": limits.cq_cnt, "tx_ctx_cnt": limits.tx_ctx_cnt,
                 "rx_ctx_cnt": limits.rx_ctx_cnt, "max_ep_tx_ctx": limits.max_ep_tx_ctx,
                 "max_ep_rx_ctx": limits.max_ep_rx_ctx, "max_ep_stx_ctx": limits.max_ep_stx_ctx,
+                "most_domains": limits.most_domains,
             },
             "plans": self.verdicts.iter().map(plan).collect::<Vec<_>>(),
         })
+    }
+}
+
+/// What the VCIs of a process do by a plan.
+fn sentence(one: &VciVerdict, vcis: usize) -> String {
+    match (one.plan, one.objects.vcis_on_one) {
+        (VciPlan::Single, _) => {
+            format!(
+                "All VCIs of a process share one context of libfabric ({CONTEXT}), under a lock"
+            )
+        }
+        (_, 0 | 1) => format!(
+            "Each VCI of a process uses a context of libfabric of its own ({CONTEXT}), opened when it is first needed"
+        ),
+        _ => format!(
+            "{vcis} VCIs of a process take {} contexts of libfabric ({CONTEXT}) round-robin, each under a lock",
+            one.objects.domains
+        ),
     }
 }
 
@@ -191,7 +225,7 @@ impl Plans {
 pub(crate) fn section(vcis: usize, ranks: usize) -> String {
     let told = match Plans::here(vcis, ranks) {
         Ok(plans) => plans.text(),
-        Err(error) => format!("{TODAY}. Other plans are unknown: {error}\n"),
+        Err(error) => format!("The plans are unknown: {error}\n"),
     };
     let told: String = told
         .lines()
@@ -204,7 +238,7 @@ pub(crate) fn section(vcis: usize, ranks: usize) -> String {
 pub(crate) fn value(vcis: usize, ranks: usize) -> Value {
     match Plans::here(vcis, ranks) {
         Ok(plans) => plans.json(),
-        Err(error) => json!({ "in_use": VciPlan::Single.key(), "unknown": error }),
+        Err(error) => json!({ "unknown": error }),
     }
 }
 
@@ -212,8 +246,7 @@ pub(crate) fn value(vcis: usize, ranks: usize) -> Value {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_plan_in_use_and_the_refused_ones_are_told() {
+    fn plans(most_domains: usize) -> Plans {
         let limits = ProviderLimits {
             ep_cnt: 8192,
             cq_cnt: 8192,
@@ -223,29 +256,50 @@ mod tests {
             max_ep_rx_ctx: 1,
             max_ep_stx_ctx: 0,
             threading: vec![Threading::Safe, Threading::Domain, Threading::Completion],
+            most_domains,
         };
-        let plans = Plans::new("tcp on eth0".to_owned(), limits, 4, 2).expect("plans");
-        let text = plans.text();
+        Plans::new("tcp on eth0".to_owned(), limits, 4, 2).expect("plans")
+    }
+
+    #[test]
+    fn the_plan_in_use_and_the_refused_ones_are_told() {
+        let text = plans(64).text();
         assert!(
-            text.starts_with("All VCIs of a process share one endpoint"),
+            text.starts_with("Each VCI of a process uses a context of libfabric of its own"),
             "{text}"
         );
-        assert!(
-            text.contains("in use; up to 4 VCIs on one, round-robin"),
-            "{text}"
-        );
-        assert!(
-            text.contains("refused: max_ep_tx_ctx gives a process 1, but 4 are needed"),
-            "{text}"
-        );
-        assert!(
-            text.contains("'endpoint per VCI' would be chosen: 100 %"),
-            "{text}"
-        );
-        let value = plans.json();
+        for expected in [
+            "FI_THREAD_DOMAIN      in use\n",
+            "possible by RANKPOINT_NET_SHARING; up to 4 VCIs on one, round-robin",
+            "refused: max_ep_tx_ctx gives a process 1, but 4 are needed",
+            "'endpoint per VCI' would be chosen: 100 %",
+        ] {
+            assert!(text.contains(expected), "{expected}: {text}");
+        }
+        let value = plans(64).json();
         assert_eq!(
             (&value["in_use"], &value["would_choose"]),
-            (&"single".into(), &"endpoint".into())
+            (&"domain".into(), &"endpoint".into())
         );
+    }
+
+    #[test]
+    fn fewer_contexts_than_vcis_are_told() {
+        let text = plans(3).text();
+        assert!(
+            text.starts_with("4 VCIs of a process take 3 contexts of libfabric"),
+            "{text}"
+        );
+        assert!(text.contains("in use; up to 2 VCIs on one"), "{text}");
+        let text = plans(1).text();
+        assert!(
+            text.starts_with("All VCIs of a process share one context"),
+            "{text}"
+        );
+        assert!(
+            text.contains("refused: RANKPOINT_NET_SHARING gives a process 1, but 2 are needed"),
+            "{text}"
+        );
+        assert_eq!(plans(1).json()["in_use"], "single");
     }
 }

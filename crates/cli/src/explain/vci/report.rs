@@ -19,9 +19,24 @@ pub(super) struct RankReport {
     pub(super) vci_count: u32,
     pub(super) locks: String,
     pub(super) progress: String,
+    /// Its contexts of libfabric; `None` in a job of one node.
+    #[serde(default)]
+    pub(super) network: Option<Contexts>,
     /// Those that were used.
     pub(super) vcis: Vec<Vci>,
     pub(super) communicators: Vec<Communicators>,
+}
+
+/// The contexts of libfabric of a rank.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(super) struct Contexts {
+    /// Those that its VCIs take round-robin.
+    pub(super) planned: u32,
+    /// Those that it opened.
+    pub(super) opened: u32,
+    /// Why it could not open another one.
+    #[serde(default)]
+    pub(super) refusal: Option<String>,
 }
 
 /// A VCI of a rank.
@@ -168,6 +183,7 @@ pub(super) mod tests {
             vci_count,
             locks: "vci".to_owned(),
             progress: "hybrid".to_owned(),
+            network: None,
             vcis: vcis.iter().map(vci).collect(),
             communicators,
         }

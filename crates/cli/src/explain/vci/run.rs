@@ -55,7 +55,8 @@ pub(crate) fn run(options: &VciOptions) -> Result<(), String> {
     } else {
         let (vcis, ranks) = most(&reports);
         let network = vci_plan::section(vcis, ranks);
-        format!("\n{}{network}", text::text(&reports))
+        let opened = text::network(&reports);
+        format!("\n{}{network}{opened}", text::text(&reports))
     };
     io::stdout()
         .write_all(text.as_bytes())

@@ -56,6 +56,33 @@ fn head(text: &mut String, reports: &[RankReport]) {
     }
 }
 
+/// How many contexts of libfabric the ranks opened, and why not more; empty for a job of one node.
+pub(super) fn network(reports: &[RankReport]) -> String {
+    let mut text = String::new();
+    let mut alike: Vec<(String, Vec<u32>)> = Vec::new();
+    for report in reports {
+        let Some(contexts) = &report.network else {
+            continue;
+        };
+        let mut told = format!(
+            "opened {} of {} contexts",
+            contexts.opened, contexts.planned
+        );
+        if let Some(refusal) = &contexts.refusal {
+            told = format!("{told}; context 0 stands in for others ({refusal})");
+        }
+        match alike.iter_mut().find(|(known, _)| *known == told) {
+            Some((_, ranks)) => ranks.push(report.rank),
+            None => alike.push((told, vec![report.rank])),
+        }
+    }
+    for (told, ranks) in alike {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  Ranks {}: {told}", ranges(ranks));
+    }
+    text
+}
+
 /// Which VCIs each communicator used.
 fn communicators(text: &mut String, reports: &[RankReport]) {
     text.push_str("\nWhich VCIs communicators used\n");
@@ -154,6 +181,7 @@ fn costs(text: &mut String, reports: &[RankReport]) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::report::Contexts;
     use super::super::report::tests::{communicator, report};
     use super::*;
 
@@ -189,6 +217,29 @@ Advice (docs/threads.md)
   VCI 1 of rank 0: threads found its lock taken in 25.0 % of 2000 tries. 3 communicators share it: \
 3 x dup of MPI_COMM_WORLD, 2 ranks (freed). Give each thread a communicator or an endpoint of its own
 ";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn contexts_of_ranks_that_are_alike_share_a_line() {
+        let of = |rank, opened, refusal: Option<&str>| {
+            let mut report = report(rank, 2, &[], Vec::new());
+            report.network = Some(Contexts {
+                planned: 64,
+                opened,
+                refusal: refusal.map(str::to_owned),
+            });
+            report
+        };
+        let alone = report(3, 2, &[], Vec::new());
+        let text = network(&[
+            of(0, 3, None),
+            of(1, 3, None),
+            of(2, 1, Some("no files")),
+            alone,
+        ]);
+        let expected = "  Ranks 0, 1: opened 3 of 64 contexts\n  \
+                        Ranks 2: opened 1 of 64 contexts; context 0 stands in for others (no files)\n";
         assert_eq!(text, expected);
     }
 
