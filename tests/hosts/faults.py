@@ -104,3 +104,33 @@ def hosts_with_different_providers(site):
     assert job.code not in (0, 124) and job.seconds < 10, f"status {job.code} after {job.seconds:.1f} s: {job.err}"
     told = [f"on host {host} cannot be reached from rank" in job.err for host in ["h1", "h2"]]
     assert any(told) and "its network is " in job.err and "set RANKPOINT_PROVIDER" in job.err, job.err
+
+
+def ports(count, ranks):
+    """What the ranks of vcis.c print that listen at so many ports each."""
+    return ["all is right", *(f"rank {rank}: ports {count}" for rank in range(ranks))]
+
+
+@case
+def vcis_use_contexts_of_their_own(site):
+    # Four threads with a communicator each, and MPI_COMM_WORLD.
+    program, vcis = str(site.program("vcis")), "-genv RANKPOINT_VCIS 5"
+    for sharing, count in [("vci", 5), ("process", 1), ("2", 2), ("5", 5), ("1", 1)]:
+        settings = f"{vcis} -genv RANKPOINT_NET_SHARING {sharing}"
+        site.job(f"{settings} -hosts h1,h2", program).expect(0, *ports(count, 2))
+    site.job(f"{vcis} -hosts h1:2,h2,h3", program).expect(0, *ports(5, 4))
+    # Each rank by its own number: VCIs of a process meet contexts that others share.
+    words = ["sh", "-c", f"RANKPOINT_NET_SHARING=$((RANKPOINT_LAUNCH_RANK * 2 + 1)) exec {program}"]
+    site.job(f"{vcis} -hosts h1,h2,h3", *words).expect(0, "all is right", *(f"rank {rank}: ports {2 * rank + 1}" for rank in range(3)))
+
+
+@case
+def contexts_that_cannot_be_opened_are_done_without(site):
+    program, vcis = str(site.program("vcis")), "-genv RANKPOINT_VCIS 5"
+    one = " ".join(f"-genv FI_{name}_PORT_{end}_RANGE 31000" for name in ["TCP", "NET"] for end in ["LOW", "HIGH"])
+    site.job(f"{vcis} {one} -hosts h1,h2", program).expect(0, *ports(1, 2))
+    # One host has descriptors for one context, the other one for all.
+    few = "[ $(hostname) != h2 ] || ulimit -n 64"
+    site.job(f"{vcis} -hosts h1,h2", "sh", "-c", f"{few}; exec {program}").expect(
+        0, "all is right", "rank 0: ports 5", "rank 1: ports 1"
+    )
