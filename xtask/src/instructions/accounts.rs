@@ -23,21 +23,21 @@ struct Bound {
 #[rustfmt::skip]
 const BOUNDS: &[Bound] = &[
     bound("isend", "single", &[("function-call", 14), ("argument-checks", 7), ("communicator", 2), ("rank-translation", 3), ("proc-null", 2), ("datatype", 8), ("request", 1), ("match-bits", 2), ("fabric", 28)]),
-    bound("isend", "multiple", &[("function-call", 24), ("argument-checks", 7), ("thread-safety", 8), ("communicator", 3), ("rank-translation", 3), ("proc-null", 4), ("datatype", 8), ("request", 1), ("match-bits", 2), ("fabric", 27)]),
+    bound("isend", "multiple", &[("function-call", 24), ("argument-checks", 7), ("thread-safety", 9), ("communicator", 4), ("rank-translation", 3), ("proc-null", 4), ("datatype", 8), ("request", 1), ("match-bits", 2), ("fabric", 27)]),
     bound("isend_all_opts", "single", &[("function-call", 12), ("argument-checks", 6), ("communicator", 1), ("rank-translation", 3), ("proc-null", 3), ("datatype", 7), ("match-bits", 1), ("fabric", 28)]),
-    bound("isend_all_opts", "multiple", &[("function-call", 30), ("argument-checks", 6), ("thread-safety", 5), ("communicator", 5), ("rank-translation", 2), ("proc-null", 6), ("datatype", 7), ("match-bits", 2), ("fabric", 26)]),
+    bound("isend_all_opts", "multiple", &[("function-call", 30), ("argument-checks", 6), ("thread-safety", 9), ("communicator", 6), ("rank-translation", 3), ("proc-null", 6), ("datatype", 7), ("match-bits", 2), ("fabric", 28)]),
     bound("irecv", "single", &[("function-call", 12), ("argument-checks", 9), ("communicator", 3), ("rank-translation", 2), ("proc-null", 2), ("datatype", 8), ("request", 15), ("match-bits", 19)]),
-    bound("irecv", "multiple", &[("function-call", 20), ("argument-checks", 9), ("thread-safety", 4), ("communicator", 3), ("rank-translation", 2), ("proc-null", 4), ("datatype", 8), ("request", 15), ("match-bits", 20)]),
+    bound("irecv", "multiple", &[("function-call", 20), ("argument-checks", 9), ("thread-safety", 7), ("communicator", 4), ("rank-translation", 3), ("proc-null", 4), ("datatype", 8), ("request", 15), ("match-bits", 20)]),
     bound("irecv_all_opts", "single", &[("function-call", 5), ("argument-checks", 6), ("communicator", 8), ("proc-null", 2), ("datatype", 8), ("request", 17), ("match-bits", 20)]),
-    bound("irecv_all_opts", "multiple", &[("function-call", 8), ("argument-checks", 6), ("thread-safety", 12), ("communicator", 7), ("proc-null", 5), ("datatype", 8), ("request", 17), ("match-bits", 20)]),
+    bound("irecv_all_opts", "multiple", &[("function-call", 9), ("argument-checks", 6), ("thread-safety", 12), ("communicator", 7), ("proc-null", 5), ("datatype", 8), ("request", 17), ("match-bits", 20)]),
     bound("send", "single", &[("function-call", 11), ("argument-checks", 5), ("communicator", 2), ("rank-translation", 3), ("proc-null", 2), ("datatype", 8), ("match-bits", 2), ("fabric", 27)]),
-    bound("send", "multiple", &[("function-call", 15), ("argument-checks", 5), ("thread-safety", 8), ("communicator", 3), ("rank-translation", 3), ("proc-null", 4), ("datatype", 8), ("match-bits", 2), ("fabric", 27)]),
-    bound("put", "single", &[("function-call", 10), ("argument-checks", 10), ("communicator", 4), ("rank-translation", 11), ("datatype", 11), ("fabric", 6)]),
-    bound("put", "multiple", &[("function-call", 10), ("argument-checks", 10), ("communicator", 4), ("rank-translation", 11), ("datatype", 11), ("fabric", 6)]),
-    bound("put_all_opts", "single", &[("function-call", 9), ("argument-checks", 10), ("communicator", 4), ("rank-translation", 13), ("datatype", 11), ("fabric", 6)]),
-    bound("put_all_opts", "multiple", &[("function-call", 9), ("argument-checks", 10), ("communicator", 4), ("rank-translation", 13), ("datatype", 11), ("fabric", 6)]),
-    bound("get", "single", &[("function-call", 10), ("argument-checks", 10), ("communicator", 4), ("rank-translation", 11), ("datatype", 11), ("fabric", 6)]),
-    bound("get", "multiple", &[("function-call", 10), ("argument-checks", 10), ("communicator", 4), ("rank-translation", 11), ("datatype", 11), ("fabric", 6)]),
+    bound("send", "multiple", &[("function-call", 15), ("argument-checks", 5), ("thread-safety", 8), ("communicator", 4), ("rank-translation", 3), ("proc-null", 4), ("datatype", 8), ("match-bits", 2), ("fabric", 27)]),
+    bound("put", "single", &[("function-call", 10), ("argument-checks", 10), ("communicator", 4), ("rank-translation", 12), ("datatype", 11), ("fabric", 8)]),
+    bound("put", "multiple", &[("function-call", 10), ("argument-checks", 10), ("communicator", 4), ("rank-translation", 12), ("datatype", 11), ("fabric", 8)]),
+    bound("put_all_opts", "single", &[("function-call", 9), ("argument-checks", 10), ("communicator", 4), ("rank-translation", 14), ("datatype", 11), ("fabric", 8)]),
+    bound("put_all_opts", "multiple", &[("function-call", 9), ("argument-checks", 10), ("communicator", 4), ("rank-translation", 14), ("datatype", 11), ("fabric", 8)]),
+    bound("get", "single", &[("function-call", 10), ("argument-checks", 10), ("communicator", 4), ("rank-translation", 12), ("datatype", 11), ("fabric", 8)]),
+    bound("get", "multiple", &[("function-call", 10), ("argument-checks", 10), ("communicator", 4), ("rank-translation", 12), ("datatype", 11), ("fabric", 8)]),
 ];
 
 const fn bound(

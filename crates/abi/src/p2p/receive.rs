@@ -67,9 +67,11 @@ pub(crate) unsafe fn MPI_Irecv<C: Count>(
     unsafe { start::<call::Irecv<C>, _, C>(buf, count, datatype, source, tag, comm, end) }
 }
 
-/// A receive of contiguous bytes, from a rank that the first stage does not reach.
-#[inline(always)]
-pub(crate) unsafe fn irecv_further<K: Call, E: End>(
+/// A receive of contiguous bytes, from a rank that the first stage does not reach. Its arguments lie where MPI_Irecv's do; inlined there
+/// it would take a register from the first stage.
+// TIER: short
+#[inline(never)]
+pub(crate) unsafe extern "C" fn irecv_further<K: Call, E: End>(
     buf: *mut c_void,
     bytes: usize,
     comm: &Comm,
