@@ -76,7 +76,7 @@ fn communicators_that_share_a_vci_and_its_locks_are_named() {
         assert!(output.status.success(), "{}", said(&output.stderr));
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(report["missing"], Value::Array(Vec::new()));
-        assert_eq!(report["network"]["in_use"], "single");
+        assert_eq!(report["network"]["in_use"], "domain");
         let reports = report["ranks"].as_array().unwrap();
         assert_eq!(reports.len(), ranks as usize);
         let mut is_contended = false;
