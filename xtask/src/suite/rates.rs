@@ -34,11 +34,9 @@ const THREADS: [&str; 2] = ["1", "3"];
 const PATHS: &[&str] = &["", "message"];
 /// Operation, mode and fabric of what has no rate, and a part of the reason.
 type Row = (&'static str, &'static str, &'static str, &'static str);
-const LEFT_OUT: [Row; 4] = [
+const LEFT_OUT: [Row; 2] = [
     ("isend", "partitioned", "null", "needs an answer"),
     ("put", "endpoints", "null", "is collective"),
-    ("put", "hints", "null", "does not keep the hint"),
-    ("put", "hints", "shm", "does not keep the hint"),
 ];
 
 /// Measures briefly and looks what is there.
