@@ -18,23 +18,26 @@ const RATES: &str = "null_rate";
 const CALLS: &str = "512";
 const LEVEL: &str = "single";
 
+/// What waiting for room in a ring adds to a mean.
+const RARE: f64 = 0.5;
+
 /// A row: its title, the call in C and in Rust, each behind `counted_`, and the most instructions of the call in Rust with and without
 /// checks. The name is empty where a side has no such call.
 type Row = (&'static str, &'static str, &'static str, [u32; 2]);
 
 #[rustfmt::skip]
 const ROWS: [Row; 11] = [
-    ("send", "send", "send", [0, 0]),
-    ("isend", "isend", "isend", [0, 0]),
-    ("irecv", "irecv", "irecv", [0, 0]),
-    ("isend, all promises", "isend_all_opts", "isend_all_opts", [0, 0]),
-    ("irecv, all promises", "irecv_all_opts", "irecv_all_opts", [0, 0]),
-    ("send, all promises, constant communicator", "", "send_all_opts", [0, 0]),
+    ("send", "send", "send", [60, 60]),
+    ("isend", "isend", "isend", [64, 64]),
+    ("irecv", "irecv", "irecv", [151, 151]),
+    ("isend, all promises", "isend_all_opts", "isend_all_opts", [57, 57]),
+    ("irecv, all promises", "irecv_all_opts", "irecv_all_opts", [76, 76]),
+    ("send, all promises, constant communicator", "", "send_all_opts", [42, 42]),
     ("recv", "recv", "", [0, 0]),
     ("wait", "wait", "", [0, 0]),
-    ("put", "put", "put", [0, 0]),
-    ("put, all promises", "put_all_opts", "put_all_opts", [0, 0]),
-    ("get", "get", "get", [0, 0]),
+    ("put", "put", "put", [19, 19]),
+    ("put, all promises", "put_all_opts", "put_all_opts", [23, 23]),
+    ("get", "get", "get", [19, 19]),
 ];
 
 /// The costs of the Rust program with or without checks.
@@ -56,7 +59,7 @@ pub(super) fn count() -> Result<Vec<Count>, String> {
                 call: format!("{title} inlined into Rust"),
                 profile,
                 instructions: costs.per_inlined_call(name)?,
-                budget: f64::from(most[usize::from(unchecked)]),
+                budget: f64::from(most[usize::from(unchecked)]) + RARE,
                 fails: true,
             });
         }
