@@ -44,7 +44,7 @@ pub(crate) fn take() -> Buffers {
     Buffers(KEPT.take())
 }
 
-/// What a call does with its buffers.
+/// The buffers of a call, and whether it reads or writes each.
 pub(crate) struct Buffers(Vec<(Memory<'static>, BufferUse)>);
 
 impl Buffers {

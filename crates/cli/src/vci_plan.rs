@@ -25,7 +25,7 @@ pub(crate) struct Plans {
     verdicts: Vec<VciVerdict>,
 }
 
-/// What a context is.
+/// The objects of libfabric that make up a context.
 const CONTEXT: &str = "domain, endpoint, completion queue and address vector";
 
 /// The limits of the provider that jobs of several hosts would use here, with as many ranks elsewhere as `others`.
@@ -203,7 +203,7 @@ impl Plans {
     }
 }
 
-/// What the VCIs of a process do by a plan.
+/// A sentence that says which contexts the VCIs of a process use under a plan.
 fn sentence(one: &VciVerdict, vcis: usize) -> String {
     match (one.plan, one.objects.vcis_on_one) {
         (VciPlan::Single, _) => {

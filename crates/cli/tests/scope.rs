@@ -324,7 +324,7 @@ fn one_core_is_enough_and_what_needs_two_says_so() {
 /// Entries for which a container lacks something.
 const CONTAINED: &str = "^(line/matrix|copy/memcpy/cached|single/load|double/32K|cma/readv|page/first-touch-file|numa/matrix)$";
 
-/// What a container changes and a shell can: nothing is shown in /sys, and there is little shared memory.
+/// A command that imitates a container: it hides /sys and leaves 1 MiB of shared memory.
 const CONTAINER: &str =
     "mount -t tmpfs -o size=1m none /dev/shm && mount -t tmpfs none /sys && exec \"$@\"";
 

@@ -209,7 +209,7 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
-    /// What the fast stages find lanes by.
+    /// The table in which the fast stages find lanes.
     pub(super) fn table(&self) -> LaneTable {
         let by_tag = self.by_tag.as_ref();
         by_tag.map_or(LaneTable::NONE, LaneEntries::table)

@@ -127,7 +127,7 @@ mod tests {
             let goes_on = (0..4 * ASKED_INTERVAL).map(|_| asked.goes_on(helped, patience));
             goes_on.filter(|&goes_on| goes_on).count() as u64
         };
-        // What was executed before the wait does not count.
+        // Operations that were executed before the wait do not count.
         assert_eq!(polls(7), 0);
         // All but those that let the other VCIs have their round.
         assert_eq!(polls(8), 3 * (ASKED_INTERVAL - 1));

@@ -139,7 +139,7 @@ fn lengths_of_more_than_32_bits_are_offered_and_landed_whole() {
             assert_eq!((counts(process)[0], counts(process)[4]), (0, 2));
             return;
         }
-        // What the receive holds of a message that is longer than the rest of memory.
+        // A receive that is shorter than its message by several GiB.
         let mut buffer = Buffer::new(LONG);
         let request = post(process, &mut buffer, TAG);
         meet.wait();

@@ -28,7 +28,7 @@ struct Origin {
     fences: u32,
     live: Places,
     done: Places,
-    /// What it knew when it sent the request that is handled, the member's own requests included.
+    /// The origin's knowledge when it sent the request that is handled; for the member itself, too.
     moment: Moment,
     /// Whether it fetched something by an accumulate since the last answer that brought it a clock.
     has_fetched: bool,
