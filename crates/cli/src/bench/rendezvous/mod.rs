@@ -12,6 +12,8 @@
 mod plot;
 mod predict;
 mod tables;
+#[cfg(test)]
+mod testing;
 
 pub(super) use plot::skew_charts;
 pub(super) use predict::{Curve, predict};

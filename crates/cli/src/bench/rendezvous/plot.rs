@@ -77,44 +77,21 @@ fn predicted(results: &Results, (size, library): (usize, usize), most: i64) -> V
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::alike::Chosen;
-    use super::super::super::results::{Library, PointKey};
-    use super::super::predict;
+    use super::super::testing;
     use super::*;
 
     /// Two libraries, one of a known protocol, at three skews and the way of a control message.
     fn results() -> Results {
-        let library = |(name, rendezvous): (&str, _)| Library {
-            name: name.to_owned(),
-            rendezvous,
-            ..Library::default()
+        let of = |library| {
+            [
+                ("rendezvous-control-time", (2, 0), library, 300.0),
+                (SKEW, (2, -100_000), library, 5e4),
+                (SKEW, (2, 500), library, 5e4),
+                (SKEW, (2, 100_000), library, 5e4),
+            ]
         };
         let libraries = [("ours, write", Some("write")), ("theirs", None)];
-        let mut results = Results {
-            libraries: libraries.map(library).into(),
-            ..Results::default()
-        };
-        let mut add = |name: &str, skew_ns, library, value: f64| {
-            let key = PointKey {
-                measurement: Measurement::find(name).unwrap(),
-                ranks: 2,
-                size_bytes: 1 << 20,
-                skew_ns,
-            };
-            let chosen = Chosen {
-                values: vec![value],
-                ..Chosen::default()
-            };
-            results.add(key, library, &chosen);
-        };
-        for library in [0, 1] {
-            add("rendezvous-control-time", 0, library, 300.0);
-            for skew_ns in [-100_000, 500, 100_000] {
-                add(SKEW, skew_ns, library, 5e4);
-            }
-        }
-        results.predicted = predict(&results);
-        results
+        testing::results(&libraries, &[of(0), of(1)].concat())
     }
 
     #[test]

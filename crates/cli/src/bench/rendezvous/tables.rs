@@ -153,49 +153,25 @@ fn show_skew(skew_ns: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::alike::Chosen;
-    use super::super::super::results::Library;
     use super::super::super::table::Form;
-    use super::super::predict;
+    use super::super::testing;
     use super::*;
 
     fn results() -> Results {
-        let library = |(name, rendezvous): (&str, _)| Library {
-            name: name.to_owned(),
-            rendezvous,
-            ..Library::default()
+        let of = |library| {
+            [
+                ("rendezvous-together", (2, 0), library, 5e4),
+                ("rendezvous-together-switches", (2, 0), library, 0.0),
+                ("rendezvous-oversubscribed", (8, 0), library, 3e5),
+                ("rendezvous-control-time", (2, 0), library, 250.0),
+                ("rendezvous-skew", (2, -100_000), library, 5e4),
+                ("rendezvous-skew", (2, 500), library, 5e4),
+                ("rendezvous-overlap-send", (2, 0), library, 90.0),
+            ]
         };
-        let libraries = [("ours, read", Some("read")), ("theirs", None)];
-        let mut results = Results {
-            libraries: libraries.map(library).into(),
-            ..Results::default()
-        };
-        let mut add = |name: &str, (ranks, skew_ns), library, value: f64| {
-            let key = PointKey {
-                measurement: Measurement::find(name).unwrap(),
-                ranks,
-                size_bytes: 1 << 20,
-                skew_ns,
-            };
-            let values = vec![value];
-            let chosen = Chosen {
-                values,
-                ..Chosen::default()
-            };
-            results.add(key, library, &chosen);
-        };
-        for library in [0, 1] {
-            add("rendezvous-together", (2, 0), library, 5e4);
-            add("rendezvous-together-switches", (2, 0), library, 0.0);
-            add("rendezvous-oversubscribed", (8, 0), library, 3e5);
-            add("rendezvous-control-time", (2, 0), library, 250.0);
-            add("rendezvous-skew", (2, -100_000), library, 5e4);
-            add("rendezvous-skew", (2, 500), library, 5e4);
-            add("rendezvous-overlap-send", (2, 0), library, 90.0);
-        }
-        add("rendezvous-together-control", (2, 0), 0, 2.0);
-        results.predicted = predict(&results);
-        results
+        let mut points = [of(0), of(1)].concat();
+        points.push(("rendezvous-together-control", (2, 0), 0, 2.0));
+        testing::results(&[("ours, read", Some("read")), ("theirs", None)], &points)
     }
 
     #[test]

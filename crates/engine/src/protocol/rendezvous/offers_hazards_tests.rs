@@ -158,6 +158,14 @@ fn lengths_of_more_than_32_bits_are_offered_and_landed_whole() {
     });
 }
 
+/// Rank 0's part: sends when the receiver has offered its receive, and meets it when the data are there.
+fn send_to_offer(process: &'static Process, meet: &Barrier, data: &[u8]) {
+    meet.wait();
+    progress(process);
+    end(process, send(process, data, TAG, Mode::Standard)).unwrap();
+    meet.wait();
+}
+
 #[test]
 fn a_receive_that_its_sender_has_claimed_is_not_cancelled() {
     if !shares_memory() {
@@ -166,10 +174,7 @@ fn a_receive_that_its_sender_has_claimed_is_not_cancelled() {
     let (meet, data) = (Barrier::new(2), pattern(LONG, 13));
     on_ranks_with(&settings(Rendezvous::Write), 2, |process| {
         if process.rank() == 0 {
-            meet.wait();
-            progress(process);
-            end(process, send(process, &data, TAG, Mode::Standard)).unwrap();
-            meet.wait();
+            send_to_offer(process, &meet, &data);
             return;
         }
         let mut buffer = Buffer::new(LONG);
@@ -192,10 +197,7 @@ fn a_freed_receive_stays_offered_and_gets_its_message() {
     let (meet, data) = (Barrier::new(2), pattern(LONG, 14));
     on_ranks_with(&settings(Rendezvous::Write), 2, |process| {
         if process.rank() == 0 {
-            meet.wait();
-            progress(process);
-            end(process, send(process, &data, TAG, Mode::Standard)).unwrap();
-            meet.wait();
+            send_to_offer(process, &meet, &data);
             return;
         }
         let mut buffer = Buffer::new(LONG);
