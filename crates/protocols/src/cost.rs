@@ -29,6 +29,8 @@ pub enum Path {
     /// The receiver offers, and the first of both that learns of the other copies: the sender writes, or the receiver revokes its
     /// offer and reads.
     Claimed,
+    /// The receiver offers, and the sender writes if it has the offer when it begins; else it announces, and gets an answer.
+    Stored,
     /// The sender announces, the receiver answers, the sender writes.
     Answered,
 }
@@ -43,11 +45,10 @@ impl Path {
             ..
         } = config.columns();
         if !matches!(offers, Offers::None) && is_exact {
-            let is_claimed = matches!((stale, config.fabric.reads), (Stale::Claim, Reads::Direct));
-            return if is_claimed {
-                Self::Claimed
-            } else {
-                Self::Offered
+            return match (stale, config.fabric.reads) {
+                (Stale::Claim, Reads::Direct) => Self::Claimed,
+                (Stale::Log, _) => Self::Stored,
+                _ => Self::Offered,
             };
         }
         let can_read = match (config.fabric.reads, data, stale) {
@@ -59,12 +60,14 @@ impl Path {
         if can_read { Self::Read } else { Self::Answered }
     }
 
-    /// What [`Path::Claimed`] comes down to: the announcement of the side that posts first arrives first.
-    fn faster(send_ns: f64, receive_ns: f64) -> Self {
-        if receive_ns < send_ns {
-            Self::Offered
-        } else {
-            Self::Read
+    /// What the path comes down to, given the posts. [`Path::Claimed`]: the announcement of the side that posts first arrives first.
+    fn taken(self, control_ns: f64, send_ns: f64, receive_ns: f64) -> Self {
+        match self {
+            Self::Claimed if receive_ns < send_ns => Self::Offered,
+            Self::Claimed => Self::Read,
+            Self::Stored if receive_ns + control_ns < send_ns => Self::Offered,
+            Self::Stored => Self::Answered,
+            other => other,
         }
     }
 }
@@ -84,11 +87,10 @@ impl Times {
     /// When the data start, given the posts.
     pub fn start_ns(&self, path: Path, send_ns: f64, receive_ns: f64) -> f64 {
         let c = self.control_ns;
-        match path {
+        match path.taken(c, send_ns, receive_ns) {
             Path::Read => receive_ns.max(send_ns + c) + self.read_ns,
             Path::Offered => send_ns.max(receive_ns + c),
-            Path::Claimed => self.start_ns(Path::faster(send_ns, receive_ns), send_ns, receive_ns),
-            Path::Answered => receive_ns.max(send_ns + c) + c,
+            Path::Answered | Path::Claimed | Path::Stored => receive_ns.max(send_ns + c) + c,
         }
     }
 
@@ -101,10 +103,7 @@ impl Times {
         (send_ns, receive_ns): (f64, f64),
     ) -> (f64, f64) {
         let c = self.control_ns;
-        let path = match path {
-            Path::Claimed => Path::faster(send_ns, receive_ns),
-            other => other,
-        };
+        let path = path.taken(c, send_ns, receive_ns);
         let end = self.start_ns(path, send_ns, receive_ns) + self.copy_ns(bytes);
         let is_cell = config.fabric.ordered;
         match path {
@@ -119,7 +118,7 @@ impl Times {
             Path::Offered => (end, end),
             // Chunks take the way of cells.
             Path::Answered if is_cell => (end + c, end),
-            Path::Answered | Path::Claimed => (end, end),
+            Path::Answered | Path::Claimed | Path::Stored => (end, end),
         }
     }
 
@@ -337,6 +336,8 @@ mod tests {
             (V::Write, F::RINGS, true, P::Claimed),
             (V::Write, F::PUBLISHED, true, P::Offered),
             (V::Write, F::RINGS, false, P::Read),
+            (V::WriteLog, F::NODES, true, P::Stored),
+            (V::WriteLog, F::NODES, false, P::Answered),
             (V::Write3, F::PUBLISHED, true, P::Offered),
             (V::Write3, F::PUBLISHED, false, P::Answered),
         ] {

@@ -48,11 +48,27 @@ pub enum Flaw {
     PromiseBroken,
     /// The receiver does not bound the RTRs to one sender.
     OffersUnbounded,
+    /// Several receives of a key are offered at once, where the log decides and senders keep the newest offer.
+    SeveralOffers,
+    /// A log that no longer reaches back to the offer counts as one without messages.
+    LogTrusted,
+    /// The scan of the log passes over what the receiver has consumed.
+    ConsumedPassedOver,
+    /// The scan of the log begins where the sender was when the offer arrived.
+    ScannedFromArrival,
+    /// The receiver does not answer an RTS that left before the offer of its receive was handled: the sender is to write.
+    CrossingAwaited,
+    /// The sender does not say that it writes into a receive, only that it has written.
+    TakenLeftOut,
+    /// The receiver closes its memory when it hears that the sender writes.
+    ClosedAtTaken,
+    /// The memory of an offer stays open when its receive gets an eager message.
+    LeftOpen,
 }
 
 impl Flaw {
     /// All of them.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 30] = [
         Self::EagerForgotten,
         Self::WildcardOvertaken,
         Self::FreedBeforeRts,
@@ -75,5 +91,13 @@ impl Flaw {
         Self::NotifiedBeforeData,
         Self::PromiseBroken,
         Self::OffersUnbounded,
+        Self::SeveralOffers,
+        Self::LogTrusted,
+        Self::ConsumedPassedOver,
+        Self::ScannedFromArrival,
+        Self::CrossingAwaited,
+        Self::TakenLeftOut,
+        Self::ClosedAtTaken,
+        Self::LeftOpen,
     ];
 }

@@ -36,6 +36,9 @@ pub enum Stale {
     Ticket,
     /// The sender must win a claim word, which the receiver revokes before it gives the receive anything else.
     Claim,
+    /// An RTR carries the number of cells that its receiver had consumed. The sender's log must show that no message of the key has
+    /// left since.
+    Log,
     /// Nothing: either nothing is offered, or the program promises that an RTR cannot be stale.
     Assumed,
 }
@@ -75,6 +78,9 @@ pub enum Variant {
     Pieces,
     /// Receives are revocable offers, guarded by claim words; the receiver alone matches.
     Write,
+    /// Offers between nodes, of receives that name source and tag and are never cancelled: one of a key at a time, for a message that
+    /// begins after the offer has arrived.
+    WriteLog,
     /// RTR for every receive, a cell before each write, acknowledgements of eager messages.
     Write1,
     /// As [`Variant::Write1`], but the notification behind the data announces the write.
@@ -89,10 +95,11 @@ pub enum Variant {
 
 impl Variant {
     /// All of them, in the order of their tables.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Read,
         Self::Pieces,
         Self::Write,
+        Self::WriteLog,
         Self::Write1,
         Self::Write2,
         Self::Write3c,
@@ -106,6 +113,7 @@ impl Variant {
             Self::Read => "read",
             Self::Pieces => "pieces",
             Self::Write => "write",
+            Self::WriteLog => "write-log",
             Self::Write1 => "write1",
             Self::Write2 => "write2",
             Self::Write3c => "write3c",
@@ -126,6 +134,7 @@ impl Variant {
             Self::Read => (O::None, A::Cell, S::Assumed, true, D::Read),
             Self::Pieces => (O::None, A::Cell, S::Assumed, true, D::Pieces),
             Self::Write => (O::Long, A::Cell, S::Claim, true, D::Write),
+            Self::WriteLog => (O::Long, A::Cell, S::Log, true, D::Write),
             Self::Write1 => (O::All, A::Cell, S::Acks, true, D::Write),
             Self::Write2 => (O::All, A::Notification, S::Acks, true, D::Write),
             Self::Write3c => (O::Long, A::Notification, S::Counter, true, D::Write),
@@ -175,6 +184,11 @@ impl Fabric {
         ordered: true,
         reads: Reads::Direct,
     };
+    /// An endpoint whose cells stay behind the data that were put before them; no reads.
+    pub const NODES: Self = Self {
+        ordered: true,
+        reads: Reads::Never,
+    };
     /// The published hardware: separate control and data channels, no reads.
     pub const PUBLISHED: Self = Self {
         ordered: false,
@@ -189,7 +203,7 @@ pub struct Config {
     pub variant: Variant,
     /// The fabric below.
     pub fabric: Fabric,
-    /// Most RTRs of a receiver that one sender holds at a time; only [`Stale::Claim`] has a bound.
+    /// Most RTRs of a receiver that one sender holds at a time; only [`Stale::Claim`] and [`Stale::Log`] have a bound.
     pub offers_per_peer: usize,
     /// A wrong rule, in tests of this crate.
     pub(crate) flaw: Option<Flaw>,

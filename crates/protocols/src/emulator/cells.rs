@@ -14,6 +14,8 @@ pub enum Cell {
         key: Key,
         /// Its length.
         bytes: u64,
+        /// RTRs that the sender had handled, where a wrong rule asks.
+        handled: Option<u64>,
     },
     /// A message with its data.
     Eager {
@@ -60,6 +62,10 @@ pub struct Claim {
     pub generation: u32,
 }
 
+/// Memory of a receive that is open for the writes of its sender: how often that receive has opened it.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Region(pub u8);
+
 /// A cell from a receiver to a sender.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Back {
@@ -77,6 +83,8 @@ pub enum Back {
         claim: Option<Claim>,
         /// Cells of the sender that the receiver has consumed.
         consumed: u64,
+        /// The memory that is open for it, if memory has to be opened.
+        region: Option<Region>,
     },
     /// CTS.
     Cts {
@@ -86,6 +94,8 @@ pub enum Back {
         receive: ReceiveId,
         /// Bytes that it holds.
         capacity: u64,
+        /// The memory that is open for it, if memory has to be opened.
+        region: Option<Region>,
     },
     /// FIN, or the acknowledgement of an eager message.
     Fin {
@@ -116,6 +126,45 @@ impl Cell {
 }
 
 impl Back {
+    /// A cell's words, for time lines.
+    pub(super) fn fields(&self) -> String {
+        match *self {
+            Self::Rtr {
+                receive,
+                key,
+                capacity,
+                number,
+                claim,
+                consumed,
+                region,
+            } => {
+                let extra = match claim {
+                    Some(claim) => format!(
+                        ", claim {}.{}, consumed {consumed}",
+                        claim.index, claim.generation
+                    ),
+                    None if region.is_some() => format!(", consumed {consumed}"),
+                    None => format!(", number {number}"),
+                };
+                format!(
+                    "receive {}, tag {}, capacity {capacity}{extra}",
+                    receive.0,
+                    key.tag()
+                )
+            }
+            Self::Cts {
+                send,
+                receive,
+                capacity,
+                ..
+            } => format!(
+                "send {}, receive {}, capacity {capacity}",
+                send.0, receive.0
+            ),
+            Self::Fin { send } => format!("send {}", send.0),
+        }
+    }
+
     /// Its name in tables and time lines.
     pub const fn name(&self) -> &'static str {
         match self {

@@ -142,9 +142,12 @@ impl World {
                         || gives_away
                 })
             };
-            let is_claim = self.config.columns().stale == Stale::Claim;
+            let stale = self.config.columns().stale;
+            let is_claim = stale == Stale::Claim;
             let mut offers = link.side.offers().iter();
-            let is_kept = offers.any(|offer| !is_claim || !is_revoked(offer.receive));
+            // What the log decides on needs no sweep: an RTR whose receive is gone is found void, or replaced.
+            let is_kept =
+                stale != Stale::Log && offers.any(|offer| !is_claim || !is_revoked(offer.receive));
             if is_kept || !link.side.is_idle() {
                 return Some(format!(
                     "rank {} keeps something: {:?}",
@@ -157,6 +160,9 @@ impl World {
             }
         }
         for receiver in &self.receivers {
+            if receiver.buffers.iter().any(|one| one.region.is_some()) {
+                return Some(format!("rank {} leaves memory open", receiver.rank));
+            }
             if !receiver.side.is_idle()
                 || !receiver.posted.is_empty()
                 || !receiver.unexpected.is_empty()

@@ -25,13 +25,15 @@ pub enum Column {
     RingsPieces,
     /// [`Variant::Write`] on rings.
     RingsWrite,
+    /// [`Variant::WriteLog`] between nodes.
+    NodesWrite,
     /// See [`Variant::Write3c`]; its counts are those of [`Column::Write3`].
     Write3c,
 }
 
 impl Column {
     /// The columns of the table.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Read,
         Self::Write1,
         Self::Write2,
@@ -40,6 +42,7 @@ impl Column {
         Self::RingsRead,
         Self::RingsPieces,
         Self::RingsWrite,
+        Self::NodesWrite,
     ];
 
     /// The column's variant and fabric.
@@ -54,6 +57,7 @@ impl Column {
             Self::RingsRead => (Variant::Read, Fabric::RINGS),
             Self::RingsPieces => (Variant::Pieces, Fabric::RINGS),
             Self::RingsWrite => (Variant::Write, Fabric::RINGS),
+            Self::NodesWrite => (Variant::WriteLog, Fabric::NODES),
         };
         Config::new(variant, fabric)
     }
@@ -70,6 +74,7 @@ impl Column {
             Self::RingsRead => "rings: read",
             Self::RingsPieces => "rings: pieces",
             Self::RingsWrite => "rings: write",
+            Self::NodesWrite => "nodes: write",
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::exhaustive::{Counterexample, explore};
 use super::program::Thread;
-use super::programs::{cancels, pairs, promises_broken, triples};
+use super::programs::{cancels, pairs, promises_broken, quadruples, triples};
 use super::world::Behaviour;
 use crate::flaw::Flaw;
 use crate::variant::{Config, Fabric, Variant};
@@ -46,6 +46,16 @@ const fn rings(flaw: Flaw, behaviour: Behaviour) -> Case {
         fabric: Fabric::RINGS,
         behaviour,
         programs: USUAL,
+    }
+}
+
+const fn nodes(flaw: Flaw, log_cells: u64) -> Case {
+    Case {
+        flaw,
+        variant: Variant::WriteLog,
+        fabric: Fabric::NODES,
+        behaviour: Behaviour { log_cells, ..SLOW },
+        programs: &[quadruples, triples],
     }
 }
 
@@ -123,6 +133,19 @@ const CASES: &[Case] = &[
     rings(Flaw::OpenStaysOpen, PLAIN),
     rings(Flaw::LostStaysOpen, PLAIN),
     rings(Flaw::OfferedBeforeAnswer, SLOW),
+    // Between nodes: the same hazards, and those of its own design.
+    nodes(Flaw::WildcardOvertaken, u64::MAX),
+    nodes(Flaw::SuspensionLiftedEarly, u64::MAX),
+    nodes(Flaw::CapacityIgnored, u64::MAX),
+    nodes(Flaw::ScanLeftOut, u64::MAX),
+    nodes(Flaw::SeveralOffers, 1),
+    nodes(Flaw::LogTrusted, 1),
+    nodes(Flaw::ConsumedPassedOver, u64::MAX),
+    nodes(Flaw::ScannedFromArrival, u64::MAX),
+    nodes(Flaw::CrossingAwaited, u64::MAX),
+    nodes(Flaw::TakenLeftOut, u64::MAX),
+    nodes(Flaw::ClosedAtTaken, u64::MAX),
+    nodes(Flaw::LeftOpen, u64::MAX),
 ];
 
 /// The first program and schedule in which the flaw shows, and the number of programs tried.

@@ -17,13 +17,14 @@ mod program;
 #[cfg(test)]
 mod programs;
 mod receiving;
+mod regions;
 mod sending;
 mod timed;
 mod timing;
 mod transfer;
 mod world;
 
-pub use cells::{Back, Cell, Claim};
+pub use cells::{Back, Cell, Claim, Region};
 pub use exhaustive::{Counterexample, Coverage, explore};
 pub use program::{Operation, Rank, Thread, Timed};
 pub use timed::{Outcome, run};

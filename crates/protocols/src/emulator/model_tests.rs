@@ -3,7 +3,7 @@
 
 use super::exhaustive::{Coverage, explore};
 use super::program::Thread;
-use super::programs::{cancels, is_thorough, one_of_each, pairs, triples, two_senders};
+use super::programs::{cancels, is_thorough, one_of_each, pairs, quadruples, triples, two_senders};
 use super::world::Behaviour;
 use crate::variant::{Config, Fabric, Variant};
 
@@ -25,7 +25,10 @@ fn cases(variant: Variant) -> Vec<(&'static str, Config, Behaviour)> {
         offers_once: true,
         ..slow
     };
-    let is_published = !matches!(variant, Variant::Pieces | Variant::Write);
+    let is_published = !matches!(
+        variant,
+        Variant::Pieces | Variant::Write | Variant::WriteLog
+    );
     match variant {
         Variant::Read => vec![("rings, slow", rings, slow), ("published", apart, plain)],
         Variant::Write => vec![
@@ -35,6 +38,22 @@ fn cases(variant: Variant) -> Vec<(&'static str, Config, Behaviour)> {
             ("rings, refusing", rings, refusing),
             ("published", apart, plain),
         ],
+        Variant::WriteLog => {
+            let nodes = Config::new(variant, Fabric::NODES).with_offers(2);
+            let log_of = |log_cells| Behaviour { log_cells, ..slow };
+            let once = Behaviour {
+                log_cells: 1,
+                ..once
+            };
+            vec![
+                ("nodes", nodes.with_offers(1), plain),
+                ("nodes, slow", nodes, slow),
+                ("nodes, log of two cells", nodes, log_of(2)),
+                ("nodes, log of one cell", nodes, log_of(1)),
+                ("nodes, offered once", nodes.with_offers(1), once),
+                ("nodes, refusing", nodes, refusing),
+            ]
+        }
         _ if is_published => {
             let all = [("published", apart, plain), ("rings, slow", rings, slow)];
             all[..if is_thorough() { 2 } else { 1 }].to_vec()
@@ -77,6 +96,12 @@ fn three_messages_in_all_interleavings() {
     for variant in Variant::ALL {
         check(variant, &triples(variant));
     }
+}
+
+#[test]
+fn four_messages_of_a_key_between_nodes_in_all_interleavings() {
+    let programs = quadruples(Variant::WriteLog);
+    check(Variant::WriteLog, &programs);
 }
 
 #[test]

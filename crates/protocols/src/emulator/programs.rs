@@ -179,6 +179,24 @@ pub(super) fn triples(variant: Variant) -> Vec<Vec<Thread>> {
     all(variant, &messages, &patterns, 3)
 }
 
+/// Programs of four messages and four receives of one key; one message more has another key, so that the log forgets.
+pub(super) fn quadruples(_: Variant) -> Vec<Vec<Thread>> {
+    let kinds = [Kind::Eager, Kind::Long].map(message);
+    let other = Message {
+        tag: 1,
+        ..message(Kind::Eager)
+    };
+    let patterns = [EXACT; 4];
+    let mut programs = Vec::new();
+    for sends in lists(&kinds, 4) {
+        programs.push(program(&sends, &patterns, None));
+        let fewer = [&sends[..1], &[other], &sends[1..3]].concat();
+        let receives = [&patterns[..3], &[EXACT.tag(1)]].concat();
+        programs.push(program(&fewer, &receives, None));
+    }
+    programs
+}
+
 /// All programs with so many messages and receives that the variant allows.
 fn all(
     variant: Variant,

@@ -32,6 +32,9 @@ impl World {
             content: None,
             incoming: None,
             claim: None,
+            region: None,
+            opened: 0,
+            number: 0,
         });
         self.note_receiver(receiver, What::Operation, "receive", || {
             format!("holds {capacity} bytes")
@@ -157,7 +160,24 @@ impl World {
         let buffer = &mut self.receivers[receiver].buffers[receive.0 as usize];
         let capacity = buffer.capacity;
         let event = match cell {
-            Cell::Rts { send, key, bytes } => ReceiveEvent::Rts {
+            // The wrong rule: the sender is to write, because the offer is news to it.
+            Cell::Rts {
+                bytes,
+                handled: Some(handled),
+                ..
+            } if buffer.number > handled => {
+                self.receivers[receiver]
+                    .posted
+                    .retain(|one| one.receive != receive);
+                ReceiveEvent::Taken {
+                    source,
+                    receive,
+                    bytes,
+                }
+            }
+            Cell::Rts {
+                send, key, bytes, ..
+            } => ReceiveEvent::Rts {
                 receive,
                 capacity,
                 source,
@@ -212,7 +232,12 @@ impl World {
                 number,
             } => self.send_rtr(receiver, source, (receive, key, capacity, number)),
             ReceiveAction::Revoke { receive } => self.revoke(receiver, receive),
-            ReceiveAction::Unlink { receive, .. } => self.unlink(receiver, receive),
+            ReceiveAction::Unlink { receive, .. } => {
+                if self.config.has(Flaw::ClosedAtTaken) {
+                    self.close(receiver, receive);
+                }
+                self.unlink(receiver, receive);
+            }
             ReceiveAction::Read {
                 receive,
                 source,
@@ -224,19 +249,25 @@ impl World {
                 send,
                 receive,
                 capacity,
-            } => self.put_back(
-                receiver,
-                source,
-                Back::Cts {
+            } => {
+                let region = self.open(receiver, receive);
+                let back = Back::Cts {
                     send,
                     receive,
                     capacity,
-                },
-            ),
+                    region,
+                };
+                self.put_back(receiver, source, back);
+            }
             ReceiveAction::SendFin { source, send } => {
                 self.put_back(receiver, source, Back::Fin { send });
             }
-            ReceiveAction::Deliver { receive } => self.deliver(receiver, receive),
+            ReceiveAction::Deliver { receive } => {
+                if !self.config.has(Flaw::LeftOpen) {
+                    self.close(receiver, receive);
+                }
+                self.deliver(receiver, receive);
+            }
             ReceiveAction::Complete { receive, bytes } => {
                 self.complete(receiver, receive, bytes);
             }
@@ -277,11 +308,16 @@ impl World {
             self.receivers[receiver].buffers[receive.0 as usize].claim =
                 claim.map(|claim| (link, claim));
         }
-        let consumed = if claim.is_some() {
+        let region = self.open(receiver, receive);
+        let consumed = if claim.is_some() || region.is_some() {
             self.links[link].consumed
         } else {
             0
         };
+        if self.config.has(Flaw::CrossingAwaited) {
+            self.links[link].made += 1;
+            self.receivers[receiver].buffers[receive.0 as usize].number = self.links[link].made;
+        }
         let back = Back::Rtr {
             receive,
             key,
@@ -289,6 +325,7 @@ impl World {
             number,
             claim,
             consumed,
+            region,
         };
         self.put_back(receiver, source, back);
     }
@@ -439,6 +476,9 @@ impl World {
         if before != Progress::Pending {
             self.violate(|| format!("receive {} ends twice", receive.0));
         }
+        if !self.config.has(Flaw::LeftOpen) {
+            self.close(receiver, receive);
+        }
         self.note_receiver(receiver, What::Complete, "receive complete", String::new);
     }
 
@@ -452,6 +492,7 @@ impl World {
             rts_sent: false,
             is_told: false,
             is_chunks: false,
+            region: None,
             due_ns: 0,
         };
         self.check_target(link, write);
@@ -497,7 +538,7 @@ impl World {
         let last = self.links[link].backs.back().map_or(0, |&(due, _)| due);
         let due = self.due(rank, source.0, last);
         self.note_until(link, true, What::Control, back.name(), due, || {
-            fields(&back)
+            back.fields()
         });
         self.links[link].backs.push_back((due, back));
     }
@@ -531,41 +572,5 @@ impl World {
             }
         }
         self.offer_pending(receiver, None);
-    }
-}
-
-/// A cell's words, for time lines.
-fn fields(back: &Back) -> String {
-    match *back {
-        Back::Rtr {
-            receive,
-            key,
-            capacity,
-            number,
-            claim,
-            consumed,
-        } => {
-            let extra = match claim {
-                Some(claim) => format!(
-                    ", claim {}.{}, consumed {consumed}",
-                    claim.index, claim.generation
-                ),
-                None => format!(", number {number}"),
-            };
-            format!(
-                "receive {}, tag {}, capacity {capacity}{extra}",
-                receive.0,
-                key.tag()
-            )
-        }
-        Back::Cts {
-            send,
-            receive,
-            capacity,
-        } => format!(
-            "send {}, receive {}, capacity {capacity}",
-            send.0, receive.0
-        ),
-        Back::Fin { send } => format!("send {}", send.0),
     }
 }

@@ -7,6 +7,7 @@ use super::world::{ClaimState, Link, Progress, SendRecord, World, Write};
 use crate::flaw::Flaw;
 use crate::names::{Key, ReceiveId, SendId};
 use crate::sender::{Kind, Offer, SendAction, SendEvent};
+use crate::variant::Stale;
 
 impl World {
     pub(super) fn post_send(&mut self, link: usize, key: Key, bytes: u64, kind: Kind) {
@@ -28,7 +29,13 @@ impl World {
         if is_lost {
             return;
         }
-        let is_blocked = self.may_be_unconsumed(link, key, u64::MAX);
+        let is_blocked = match self.config.columns().stale {
+            Stale::Log => {
+                let since = self.links[link].side.offered_at(key);
+                since.is_some_and(|since| self.may_have_left(link, key, since, u64::MAX))
+            }
+            _ => self.may_be_unconsumed(link, key, u64::MAX),
+        };
         self.send_event(
             link,
             SendEvent::Posted {
@@ -69,7 +76,21 @@ impl World {
                 number,
                 claim,
                 consumed,
+                region,
             } => {
+                if self.config.columns().stale == Stale::Log {
+                    let number = match self.config.has(Flaw::ScannedFromArrival) {
+                        true => self.links[link].published,
+                        false => consumed,
+                    };
+                    let offer = Offer {
+                        receive,
+                        key,
+                        capacity,
+                        number,
+                    };
+                    return self.offered(link, offer, region);
+                }
                 self.note_consumed(link, consumed);
                 if let Some(claim) = claim {
                     self.sweep(link);
@@ -93,8 +114,10 @@ impl World {
                 send,
                 receive,
                 capacity,
+                region,
             } => {
                 self.note_answered(link, send);
+                self.note_region(link, receive, region);
                 self.send_event(
                     link,
                     SendEvent::Cts {
@@ -112,6 +135,10 @@ impl World {
     }
 
     fn note_answered(&mut self, link: usize, send: SendId) {
+        if self.config.columns().stale == Stale::Log {
+            // A message that the receiver has consumed may have met the receive of an offer.
+            return;
+        }
         let mut log = self.links[link].log.iter();
         if let Some(&(sequence, _, _)) = log.find(|&&(_, _, logged)| logged == send) {
             self.note_consumed(link, sequence + 1);
@@ -148,7 +175,17 @@ impl World {
         match action {
             SendAction::SendRts { send } => {
                 let SendRecord { key, bytes, .. } = self.links[link].sends[send.0 as usize];
-                self.put(link, Cell::Rts { send, key, bytes });
+                let is_told = self.config.has(Flaw::CrossingAwaited);
+                let handled = is_told.then_some(self.links[link].handled);
+                self.put(
+                    link,
+                    Cell::Rts {
+                        send,
+                        key,
+                        bytes,
+                        handled,
+                    },
+                );
             }
             SendAction::SendEager {
                 send,
@@ -249,6 +286,8 @@ impl World {
         self.note_until(link, false, What::Data, "data", due_ns, || {
             format!("{bytes} bytes {how} for receive {}", receive.0)
         });
+        let mut regions = self.links[link].regions.iter();
+        let region = regions.find(|(named, _)| *named == receive);
         let write = Write {
             send,
             receive,
@@ -256,10 +295,12 @@ impl World {
             rts_sent,
             is_told: false,
             is_chunks,
+            region: region.map(|&(_, region)| region),
             due_ns,
         };
         if !is_chunks {
             self.check_target(link, write);
+            self.check_open(link, write);
         }
         self.links[link].writes.push(write);
         if !is_chunks && self.config.has(Flaw::NotifiedBeforeData) {
@@ -268,6 +309,8 @@ impl World {
         let is_instant = self.config.fabric.ordered && !self.behaviour.writes_in_parts;
         if is_instant && self.timing.is_none() {
             self.data_arrived(link, self.links[link].writes.len() - 1);
+        } else if self.config.columns().stale == Stale::Log && self.behaviour.writes_in_parts {
+            self.send_event(link, SendEvent::Begun { send });
         }
     }
 
@@ -287,6 +330,7 @@ impl World {
             return self.send_event(link, SendEvent::Pushed { send });
         }
         self.check_readable_for(link, write);
+        self.check_open(link, write);
         if self.dead != Some(self.links[link].to) {
             self.copy(link, send, receive, write.bytes);
             if !self.config.has(Flaw::NotifiedBeforeData) {
@@ -330,12 +374,16 @@ impl World {
         let (from, to) = (one.from, one.to);
         let sequence = one.published;
         one.published += 1;
-        let is_claims = self.config.columns().stale == crate::Stale::Claim;
-        if is_claims && let Cell::Rts { send, key, .. } | Cell::Eager { send, key, .. } = cell {
+        let has_log = matches!(self.config.columns().stale, Stale::Claim | Stale::Log);
+        if has_log && let Cell::Rts { send, key, .. } | Cell::Eager { send, key, .. } = cell {
             one.log.push((sequence, key, send));
         }
         if self.dead == Some(to) {
             return;
+        }
+        if self.config.columns().stale == Stale::Log {
+            let first = one.published.saturating_sub(self.behaviour.log_cells);
+            one.log.retain(|&(sequence, _, _)| sequence >= first);
         }
         let last = one.cells.back().map_or(0, |&(due, _)| due);
         let due = self.due(from, to, last);
@@ -364,7 +412,9 @@ impl World {
 /// A cell's words, for time lines.
 fn fields(cell: &Cell) -> String {
     match *cell {
-        Cell::Rts { send, key, bytes } => {
+        Cell::Rts {
+            send, key, bytes, ..
+        } => {
             format!("send {}, tag {}, {bytes} bytes", send.0, key.tag())
         }
         Cell::Eager {

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-use super::cells::{Back, Cell, Claim};
+use super::cells::{Back, Cell, Claim, Region};
 use super::program::{Operation, Rank, Thread};
 use super::timing::{Timing, Trace};
 use crate::flaw::Flaw;
@@ -24,6 +24,8 @@ pub struct Behaviour {
     pub slow_reads: bool,
     /// A receive that may not be offered when it is posted is not offered later, as in the library.
     pub offers_once: bool,
+    /// So many cells of a sender are in its log; older ones are forgotten.
+    pub log_cells: u64,
     /// Any rank may die before any step; at most one does.
     pub deaths: bool,
     /// Capacity above which a receive is long.
@@ -39,6 +41,7 @@ impl Behaviour {
         refuses_writes: false,
         slow_reads: false,
         offers_once: false,
+        log_cells: u64::MAX,
         deaths: false,
         eager_bytes: Self::EAGER_BYTES,
     };
@@ -83,6 +86,11 @@ pub(super) struct Buffer {
     /// The eager message that is about to be copied here.
     pub(super) incoming: Option<(usize, SendId)>,
     pub(super) claim: Option<(usize, Claim)>,
+    /// The open memory, and how often it was opened.
+    pub(super) region: Option<Region>,
+    pub(super) opened: u8,
+    /// The number of its RTR among those of its link, where a wrong rule asks.
+    pub(super) number: u64,
 }
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -108,6 +116,7 @@ pub(super) struct Write {
     pub(super) is_told: bool,
     /// The data go through the ring, from where the receiver copies them.
     pub(super) is_chunks: bool,
+    pub(super) region: Option<Region>,
     pub(super) due_ns: u64,
 }
 
@@ -147,6 +156,11 @@ pub(super) struct Link {
     pub(super) claims: Vec<ClaimWord>,
     /// The claim words of the RTRs that the sender stores.
     pub(super) stored: Vec<(ReceiveId, Claim)>,
+    /// The memory that receives have opened, as the sender knows it.
+    pub(super) regions: Vec<(ReceiveId, Region)>,
+    /// RTRs made and handled, where a wrong rule asks.
+    pub(super) made: u64,
+    pub(super) handled: u64,
     /// Whether the survivor knows of the other rank's death.
     pub(super) is_lost: bool,
 }
@@ -253,6 +267,9 @@ impl World {
             writes: Vec::new(),
             claims: vec![word; words],
             stored: Vec::new(),
+            regions: Vec::new(),
+            made: 0,
+            handled: 0,
             is_lost: false,
         });
         self.links.len() - 1

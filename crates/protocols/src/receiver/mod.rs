@@ -30,6 +30,9 @@
 //! * [`Stale::Claim`](crate::Stale::Claim): an offered receive gets a message other than by `Taken` and `Landed` only after its RTR is revoked. If
 //!   revoking fails at an RTS, the sender writes this very message, and LANDED follows; at a cancel, the receive completes by a
 //!   LANDED that is on its way; at an eager message, the sender broke the protocol.
+//! * [`Stale::Log`](crate::Stale::Log): an offered receive is the first one of its key and sender in the queue, so it gets the next message of
+//!   the key. Every RTS is answered, and the memory of an offer may be closed when its receive meets a message: the sender has not
+//!   used the offer then, and never does.
 //! * A receive leaves its state machine by one of `Complete`, `Cancelled`, `Fail`.
 
 mod event;

@@ -24,8 +24,8 @@ impl ReceiveSide {
         match (columns.offers, stale) {
             (Offers::None, _) => return false,
             (_, Stale::Assumed) => return candidate.is_long,
-            (_, Stale::Claim) if !is_exact || !candidate.is_long => return false,
-            (_, Stale::Claim)
+            (_, Stale::Claim | Stale::Log) if !is_exact || !candidate.is_long => return false,
+            (_, Stale::Claim | Stale::Log)
                 if !self.has_room(source) && !self.config.has(Flaw::OffersUnbounded) =>
             {
                 return false;
@@ -55,6 +55,12 @@ impl ReceiveSide {
         }
         match self.config.columns().stale {
             Stale::Claim => !self.is_offered(before.receive),
+            // The sender finds out which message an offer is for only if its receive is the first one of the key.
+            Stale::Log => {
+                let is_several =
+                    self.config.has(Flaw::SeveralOffers) || self.config.has(Flaw::CrossingAwaited);
+                !(is_several && self.is_offered(before.receive))
+            }
             _ => self.find(before.receive).is_none(),
         }
     }
@@ -84,6 +90,11 @@ impl ReceiveSide {
             )
         };
         self.find(receive).is_some_and(waits)
+    }
+
+    /// Whether a receive was reported and has not ended.
+    pub fn knows(&self, receive: ReceiveId) -> bool {
+        self.find(receive).is_some()
     }
 
     /// Whether a receive in the queue may meet an RTS or an eager message. `notified` is what the notification behind its data says

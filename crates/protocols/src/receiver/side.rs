@@ -223,6 +223,7 @@ impl ReceiveSide {
                 self.entries[at].state = State::Revoking(Reason::Rts { send, bytes });
                 out.push(ReceiveAction::Revoke { receive });
             }
+            State::Offered if stale == Stale::Log => self.serve(at, send, bytes, out),
             // The RTR is the answer, as the RTS is the announcement.
             State::Offered => self.entries[at].state = State::Matched { bytes, send: None },
             State::Notified { .. } => self.complete(at, bytes, out),
@@ -269,6 +270,8 @@ impl ReceiveSide {
             });
         }
         let columns = self.config.columns();
+        // The sender has used its offer up, or will before it may use it.
+        self.entries[at].is_live &= columns.stale != Stale::Log;
         if columns.stale == Stale::Counter {
             let counts = self.counts.entry((source, key)).or_default();
             counts.told = if self.config.has(Flaw::CounterReset) {
@@ -312,7 +315,7 @@ impl ReceiveSide {
         let is_acknowledged = match stale {
             Stale::Acks => !is_offered,
             Stale::Counter | Stale::Ticket => is_synchronous && !is_offered,
-            Stale::Claim | Stale::Assumed => is_synchronous,
+            Stale::Claim | Stale::Log | Stale::Assumed => is_synchronous,
         };
         self.deliver(at, send, bytes, is_acknowledged, out);
     }

@@ -23,7 +23,8 @@ pub struct Offer {
     pub key: Key,
     /// Bytes that it holds.
     pub capacity: u64,
-    /// [`crate::Stale::Ticket`]: its number among the receives of its key; [`crate::Stale::Counter`]: receives before it that sent nothing.
+    /// [`crate::Stale::Ticket`]: its number among the receives of its key; [`crate::Stale::Counter`]: receives before it that sent nothing;
+    /// [`crate::Stale::Log`]: cells of the sender that its receiver had consumed.
     pub number: u64,
 }
 
@@ -40,7 +41,8 @@ pub enum SendEvent {
         bytes: u64,
         /// How it travels.
         kind: Kind,
-        /// Whether an earlier own message of the key may be unconsumed.
+        /// Whether an earlier own message of the key may be unconsumed; [`crate::Stale::Log`]: may have left since the offer of
+        /// [`SendSide::offered_at`](crate::SendSide::offered_at).
         is_blocked: bool,
     },
     /// An RTR arrived.
@@ -58,6 +60,11 @@ pub enum SendEvent {
         is_won: bool,
         /// Whether the copy takes so long that the receive must be told first.
         in_parts: bool,
+    },
+    /// A write goes on after this event, so later messages may leave before its end ([`crate::Stale::Log`]).
+    Begun {
+        /// The send.
+        send: SendId,
     },
     /// The data of a write are in the receive.
     Written {

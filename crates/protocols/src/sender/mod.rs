@@ -12,6 +12,7 @@
 //! | `Posted` | a send begins. [`Stale::Claim`](crate::Stale::Claim) and variants without RTR need long sends only; those with acknowledgements, counters or tickets need every send |
 //! | `Rtr` | an RTR cell arrived. The driver makes room first where [`SendSide::is_full`] says so ([`SendSide::retain_offers`]) |
 //! | `Claimed` | the outcome of the last `Claim` |
+//! | `Begun` | a write takes longer than this event. [`Stale::Log`](crate::Stale::Log) only |
 //! | `Written` | the data of a write are where a later cell cannot overtake them: on an ordered fabric when the copy is done, on another one when they are visible to the receiver |
 //! | `Refused` | the fabric refused a write before its first byte |
 //! | `Pushed` | all chunks of a `Push` are in the ring |
@@ -24,13 +25,20 @@
 //! published; at `Rtr` up to the RTS of [`SendSide::oldest_open`]. What the RTR itself says the receiver had consumed counts as
 //! known. The scan is needed only if [`SendSide::has_offer`], or if there is an open RTS.
 //!
+//! [`Stale::Log`](crate::Stale::Log) has another scan, at `Posted` only: of all cells of the key from [`SendSide::offered_at`] on,
+//! whether they are consumed or not. A log that does not reach back so far, a link that is backlogged and a send that cannot be written are
+//! blocked, too.
+//!
 //! # Invariants
 //! * An RTR is a landing place that the receiver may revoke. It is used only after its claim is won, and never while an earlier
 //!   message of its key may still meet its receive.
 //! * No key has both a stored RTR that may be used and an open RTS.
+//! * [`Stale::Log`](crate::Stale::Log): a stored RTR may be dropped at any time; its receive gets an announced message then. An RTS never
+//!   meets an RTR.
 //! * A send leaves its state machine by one of `Complete` and `Fail`, after which the driver may reuse its memory.
 
 mod event;
+mod logged;
 mod side;
 
 pub use event::{Kind, Offer, SendAction, SendEvent};

@@ -9,7 +9,7 @@ use crate::names::{Key, ReceiveId, SendId};
 use crate::variant::{Announce, Config, Data, Stale};
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-enum State {
+pub(super) enum State {
     /// Waits for a silent write.
     Held { is_blocked: bool },
     /// Its RTS is out, and an RTR may still be its answer.
@@ -33,13 +33,13 @@ enum State {
 }
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-struct Pending {
-    send: SendId,
-    key: Key,
-    bytes: u64,
+pub(super) struct Pending {
+    pub(super) send: SendId,
+    pub(super) key: Key,
+    pub(super) bytes: u64,
     kind: Kind,
     number: u64,
-    state: State,
+    pub(super) state: State,
 }
 
 /// Numbers of a key.
@@ -53,11 +53,11 @@ struct Counts {
 /// The sender's half of a protocol, for one receiver.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct SendSide {
-    config: Config,
+    pub(super) config: Config,
     /// Sends that the receiver or the fabric still owes something, oldest first.
-    pending: Vec<Pending>,
+    pub(super) pending: Vec<Pending>,
     /// Stored RTRs, oldest first.
-    offers: Vec<Offer>,
+    pub(super) offers: Vec<Offer>,
     counts: BTreeMap<Key, Counts>,
 }
 
@@ -88,6 +88,7 @@ impl SendSide {
                 is_won,
                 in_parts,
             } => self.claimed(send, is_won, in_parts, out),
+            SendEvent::Begun { send } => self.begun(send, out),
             SendEvent::Written { send } => self.written(send, out),
             SendEvent::Refused { send } => self.refused(send, out),
             SendEvent::Pushed { send } => self.finish(send, out),
@@ -143,12 +144,17 @@ impl SendSide {
         self.offers.retain(is_live);
     }
 
+    /// Whether a send has begun and not ended.
+    pub fn knows(&self, send: SendId) -> bool {
+        self.find(send).is_some()
+    }
+
     /// Whether no send is under way.
     pub fn is_idle(&self) -> bool {
         self.pending.is_empty()
     }
 
-    fn find(&self, send: SendId) -> Option<usize> {
+    pub(super) fn find(&self, send: SendId) -> Option<usize> {
         self.pending.iter().position(|one| one.send == send)
     }
 
@@ -200,6 +206,9 @@ impl SendSide {
 
     fn begin_long(&mut self, mut pending: Pending, is_blocked: bool, out: &mut Vec<SendAction>) {
         let columns = self.config.columns();
+        if columns.stale == Stale::Log {
+            return self.begin_logged(pending, is_blocked, out);
+        }
         if columns.stale == Stale::Claim {
             let is_blocked = is_blocked && !self.config.has(Flaw::ScanLeftOut);
             if is_blocked && self.has_offer(pending.key) {
@@ -233,7 +242,7 @@ impl SendSide {
         let met = match stale {
             Stale::Acks => self.take_offer(&pending).is_some(),
             Stale::Counter | Stale::Ticket => self.take_offer(&pending).is_some(),
-            Stale::Claim | Stale::Assumed => false,
+            Stale::Claim | Stale::Log | Stale::Assumed => false,
         };
         out.push(SendAction::SendEager {
             send,
@@ -285,6 +294,7 @@ impl SendSide {
     fn rtr(&mut self, mut offer: Offer, is_blocked: bool, out: &mut Vec<SendAction>) {
         match self.config.columns().stale {
             Stale::Claim => return self.rtr_to_claim(offer, is_blocked, out),
+            Stale::Log => return self.rtr_to_store(offer, is_blocked, out),
             Stale::Counter => {
                 let counts = self.counts.entry(offer.key).or_default();
                 offer.number += counts.told;
@@ -372,7 +382,7 @@ impl SendSide {
     }
 
     /// Writes into an offered receive.
-    fn write(
+    pub(super) fn write(
         &mut self,
         at: usize,
         offer: Offer,
@@ -385,7 +395,9 @@ impl SendSide {
         let columns = self.config.columns();
         let is_told = !rts_sent
             && columns.announce == Announce::Cell
-            && (in_parts || !self.config.fabric.ordered || columns.stale != Stale::Claim);
+            && (in_parts
+                || !self.config.fabric.ordered
+                || !matches!(columns.stale, Stale::Claim | Stale::Log));
         self.pending[at].state = State::Writing {
             receive,
             rts_sent,
@@ -464,6 +476,11 @@ impl SendSide {
         else {
             return;
         };
+        if !rts_sent && self.config.columns().stale == Stale::Log {
+            // The receive waits for a message of any kind, this one's RTS included.
+            self.pending[at].state = State::Closed;
+            return out.push(SendAction::SendRts { send });
+        }
         if !rts_sent && !is_told {
             out.push(SendAction::SendTaken {
                 send,

@@ -3,7 +3,7 @@
 
 use protocols::cost::Path;
 use protocols::emulator::{Outcome, RECEIVER, SENDER, Timing, Transfer, What};
-use protocols::{Config, Kind, Variant};
+use protocols::{Config, Fabric, Kind, Variant};
 
 use super::choose::{Choice, Chosen, choose, us};
 use super::options::{FabricChoice, Kind as FabricKind, MessageOptions, Wildcard};
@@ -67,8 +67,11 @@ impl Answer {
             ..Transfer::long(options.bytes, posts_ns.0, posts_ns.1)
         };
         let happens = predict(chosen.choice, options, transfer);
-        let variants = Variant::ALL.map(Choice::Rendezvous);
-        let put = (options.fabric.kind == FabricKind::Tcp).then_some(Choice::Put);
+        let is_between_nodes = options.fabric.kind == FabricKind::Tcp;
+        let is_listed = |variant: &Variant| *variant != Variant::WriteLog || is_between_nodes;
+        let variants = Variant::ALL.into_iter().filter(is_listed);
+        let variants = variants.map(Choice::Rendezvous);
+        let put = is_between_nodes.then_some(Choice::Put);
         let candidates: Vec<Choice> = match chosen.choice {
             Choice::Rendezvous(_) | Choice::Put => put.into_iter().chain(variants).collect(),
             Choice::Inject | Choice::Eager => Vec::new(),
@@ -125,13 +128,16 @@ fn predict(choice: Choice, options: &MessageOptions, mut transfer: Transfer) -> 
         times.startup_ns,
         times.bytes_per_ns,
     );
-    let config = Config::new(variant, fabric.fabric);
+    let config = match variant {
+        Variant::WriteLog => Config::new(variant, Fabric::NODES),
+        _ => Config::new(variant, fabric.fabric),
+    };
     let later = transfer.send_ns.max(transfer.receive_ns) as f64;
     let away_until = transfer.receive_ns + options.work;
     let is_exact = options.source == Wildcard::Exact && options.tag == Wildcard::Exact;
     let is_offered = is_exact
         && transfer.capacity > transfer.eager_bytes
-        && matches!(Path::of(config, true), Path::Offered | Path::Claimed);
+        && !matches!(Path::of(config, true), Path::Read | Path::Answered);
     if !is_offered {
         // Nothing happens at the receiver before it has computed.
         transfer.receive_ns = away_until;
@@ -210,6 +216,7 @@ fn why_not(
     };
     let reason = match variant {
         Variant::Read | Variant::Pieces | Variant::Write => None,
+        Variant::WriteLog => Some("offers receives that are never cancelled"),
         Variant::Write1 => Some("acknowledges every eager message, too"),
         Variant::Write2 => {
             Some("acknowledges every eager message, too; two threads cannot send at once")
@@ -229,7 +236,7 @@ fn why_not(
         let reason = match variant {
             Variant::Read => "between nodes receivers do not read",
             Variant::Pieces => "for memory that is not one run of bytes, and short messages",
-            _ => "between nodes no receive is offered",
+            _ => "nodes share no word by which a receiver could take an offer back",
         };
         return reason.to_owned();
     }
