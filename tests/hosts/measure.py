@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Measures jobs on hosts that are namespaces of this machine: how long they take to start, and messages beside those of bare libfabric.
 
-usage: measure.py PREFIX FOLDER [--rounds N] [start] [floor]
+usage: measure.py PREFIX FOLDER [--rounds N] [--hosts N] [start] [floor]
 
-PREFIX is where Rankpoint is installed, FOLDER a place to work in. `start`: seconds of a job that initializes MPI and ends, with 64 hosts of
-one rank and 4 hosts of four, through ssh and through a command that enters namespaces; also MPICH's, where FOLDER/../peers has it. `floor`:
+PREFIX is where Rankpoint is installed, FOLDER a place to work in. `start`: seconds of a job that initializes MPI and ends, with 64 hosts
+(`--hosts`) of one rank and 4 hosts of four, through ssh and through a command that enters namespaces; also MPICH's, where FOLDER/../peers has it. `floor`:
 microseconds of half a round trip of MPI and of fi_pingpong (libfabric-bin) over the same provider. Runs of all take turns; printed are the
 median and all values. Such hosts share the cores of this machine: only ratios tell something, and only on a quiet machine.
 """
@@ -13,6 +13,7 @@ median and all values. Such hosts share the cores of this machine: only ratios t
 import os
 import re
 import shlex
+import shutil
 import statistics
 import subprocess
 import sys
@@ -23,9 +24,10 @@ sys.path.append(str(Path(__file__).resolve().parent))
 from lab import UNAVAILABLE, Lab, Unavailable
 
 HERE = Path(__file__).resolve().parent
-LIMIT_S = 120
-# Hosts, and ranks of each.
-STARTS = [(64, 1), (4, 4)]
+LIMIT_S = 300
+# Hosts of one rank, and hosts and ranks of another job.
+MANY_HOSTS = 64
+FEW = (4, 4)
 # Bytes of a message, and round trips of one run.
 SIZES = [(8, 5000), (1024, 5000), (16384, 2000), (65536, 1000), (1 << 20, 200)]
 NOTHING = "#include <mpi.h>\nint main(int c, char **v) { MPI_Init(&c, &v); MPI_Finalize(); return 0; }\n"
@@ -37,7 +39,12 @@ def execute(words):
     # A busy machine is slow to answer, which a measurement may show.
     environment = {"RANKPOINT_LAUNCH_CONNECT": str(LIMIT_S), **os.environ}
     streams = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
-    done = subprocess.run(words, **streams, env=environment, timeout=LIMIT_S, check=False)
+    try:
+        done = subprocess.run(words, **streams, env=environment, timeout=LIMIT_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"{shlex.join(words)}: it takes more than {LIMIT_S} s") from None
+    except FileNotFoundError:
+        raise Unavailable(f"{words[0]} is not there") from None
     if done.returncode:
         raise Unavailable(f"{shlex.join(words)}: status {done.returncode}: {done.stdout}{done.stderr}")
     return done.stdout
@@ -64,14 +71,14 @@ def entering(lab):
     return str(script)
 
 
-def start(prefix, folder, rounds):
+def start(prefix, folder, rounds, hosts):
     """Seconds of jobs that do nothing."""
     source = folder / "nothing.c"
     source.write_text(NOTHING, encoding="ascii")
     own = compile_with(prefix / "bin/mpicc", source, folder / "nothing")
     mpich = folder.parent / "peers/mpich/bin"
     theirs = compile_with(mpich / "mpicc_abi", source, folder / "nothing-mpich") if mpich.exists() else None
-    for count, ranks in STARTS:
+    for count, ranks in [(hosts, 1), FEW]:
         lab = Lab(folder / "lab")
         lab.up(count)
         try:
@@ -114,8 +121,10 @@ def bare(lab, provider, size, count):
     return float(line[head.index("usec/xfer")])
 
 
-def floor(prefix, folder, rounds):
+def floor(prefix, folder, rounds, _hosts):
     """Half round trips."""
+    if not shutil.which("fi_pingpong"):
+        raise Unavailable("fi_pingpong is not there: install libfabric-bin")
     program = compile_with(prefix / "bin/mpicc", HERE / "pingpong.c", folder / "pingpong")
     lab = Lab(folder / "lab")
     lab.up(2)
@@ -138,15 +147,16 @@ def floor(prefix, folder, rounds):
 def main(words):
     """The command line."""
     prefix, folder, *rest = words
-    rounds = 5
-    if "--rounds" in rest:
-        at = rest.index("--rounds")
-        rounds = int(rest[at + 1])
-        del rest[at : at + 2]
+    numbers = {"--rounds": 5, "--hosts": MANY_HOSTS}
+    for flag in numbers:
+        if flag in rest:
+            at = rest.index(flag)
+            numbers[flag] = int(rest[at + 1])
+            del rest[at : at + 2]
     prefix, folder = Path(prefix).absolute(), Path(folder).absolute()
     folder.mkdir(parents=True, exist_ok=True)
     for name in rest or ["start", "floor"]:
-        {"start": start, "floor": floor}[name](prefix, folder, rounds)
+        {"start": start, "floor": floor}[name](prefix, folder, *numbers.values())
 
 
 if __name__ == "__main__":
