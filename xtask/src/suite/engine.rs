@@ -52,6 +52,17 @@ const NODE_TESTS: &[&str] = &[
     "create::tests",
     "create::overlap",
     "create::vci_report",
+    "comm::",
+    "op::",
+    "vci::",
+    "request::",
+    "create::trace",
+    "create::added",
+    "overlap::",
+    "ordering::",
+    "coll::tests::background",
+    "coll::tests::check",
+    "coll::tests::definitions",
 ];
 const QUICK_NODE_TESTS: usize = 6;
 
