@@ -119,7 +119,7 @@ fn measure(session: &Session, name: &str, direction: Direction) -> Outcome {
     let peer = Peer::start(&session.peer, spots[1].core)?;
     let memory = Mapping::touched(ROOM)?;
     let attempt = copy(&peer, direction, &memory, 8);
-    attempt.map_err(|error| format!("{}: {error}", call(direction)))?;
+    attempt.map_err(|error| refusal(direction, &error, &Policy::here()))?;
     let bound = std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             bind(spots[0].core)?;
@@ -174,6 +174,49 @@ fn costs(name: &str, points: &[(u64, Sample)]) -> Vec<Found> {
     vec![cost(&fixed, *least), cost(&page_name, page)]
 }
 
+/// What may forbid a process to look into another one.
+struct Policy {
+    /// The setting `kernel.yama.ptrace_scope`; 0 where there is none.
+    ptrace_scope: u32,
+    /// Whether a filter judges this process's system calls.
+    is_filtered: bool,
+}
+
+impl Policy {
+    fn here() -> Self {
+        let read = |file| std::fs::read_to_string(file).unwrap_or_default();
+        let scope = read("/proc/sys/kernel/yama/ptrace_scope");
+        let status = read("/proc/self/status");
+        let mode = status
+            .lines()
+            .find_map(|line| line.strip_prefix("Seccomp:"));
+        Self {
+            ptrace_scope: scope.trim().parse().unwrap_or(0),
+            is_filtered: mode.is_some_and(|mode| mode.trim() == "2"),
+        }
+    }
+}
+
+/// Why nothing was copied: the call, the error, and which policies of this system may be behind it.
+fn refusal(direction: Direction, error: &std::io::Error, policy: &Policy) -> String {
+    let told = format!("{}: {error}", call(direction));
+    let mut suspects = Vec::new();
+    // The other process lets any process look into it, which is enough below 2.
+    if policy.ptrace_scope >= 2 {
+        suspects.push(format!(
+            "kernel.yama.ptrace_scope is {}",
+            policy.ptrace_scope
+        ));
+    }
+    if policy.is_filtered {
+        suspects.push("a filter judges system calls (seccomp)".to_owned());
+    }
+    match (error.raw_os_error(), suspects.is_empty()) {
+        (Some(libc::EPERM), false) => format!("{told}: {}", suspects.join(", and ")),
+        _ => told,
+    }
+}
+
 fn call(direction: Direction) -> &'static str {
     match direction {
         Direction::Read => "process_vm_readv",
@@ -193,4 +236,32 @@ fn copy(peer: &Peer, direction: Direction, memory: &Mapping, bytes: usize) -> st
     );
     // SAFETY: a mapping of so many bytes here, and memory of the other process that is there for this.
     unsafe { transfer(remote.pid, direction, &mut here, &mut there) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Error;
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_the_policies_that_may_be_behind_it() {
+        let of = |code, ptrace_scope, is_filtered| {
+            let policy = Policy {
+                ptrace_scope,
+                is_filtered,
+            };
+            let error = Error::from_raw_os_error(code);
+            refusal(Direction::Read, &error, &policy)
+        };
+        let bare = "process_vm_readv: Operation not permitted (os error 1)";
+        assert_eq!(of(libc::EPERM, 1, false), bare);
+        assert_eq!(
+            of(libc::EPERM, 3, true),
+            format!(
+                "{bare}: kernel.yama.ptrace_scope is 3, and a filter judges system calls (seccomp)"
+            )
+        );
+        assert!(of(libc::ENOSYS, 3, true).ends_with("(os error 38)"));
+    }
 }
