@@ -7,6 +7,9 @@ use std::io::Write as _;
 use clap::Args;
 use mpi_abi_sys::{Library, MPI_H};
 
+use crate::columns::table;
+use crate::profile::ProfileOptions;
+use crate::profile_readers::{Reading, readings};
 use crate::settings;
 
 /// Options of `rankpoint info`.
@@ -24,6 +27,8 @@ pub(crate) struct InfoOptions {
     /// Print everything as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    profile: ProfileOptions,
 }
 
 /// A row of the library's table of settings.
@@ -66,10 +71,11 @@ fn about(options: &InfoOptions) -> Result<String, String> {
         .filter_map(|line| line.strip_prefix('\t'))
         .collect();
     let version = crate::mpi::version(&library);
+    let profile = machine_profile(&options.profile)?;
     let text = if options.json {
         let all = serde_json::json!({
             "command": env!("CARGO_PKG_VERSION"), "library": name, "version": version,
-            "gpu": gpu(), "settings": rows, "warnings": warnings, "counters": counters(), "missing": missing,
+            "gpu": gpu(), "profile": profile.json(), "settings": rows, "warnings": warnings, "counters": counters(), "missing": missing,
         });
         format!("{all:#}\n")
     } else if options.missing {
@@ -80,7 +86,7 @@ fn about(options: &InfoOptions) -> Result<String, String> {
             missing.len()
         )
     } else {
-        let text = describe(&name, &version, &rows, missing.len());
+        let text = describe(&name, &version, &rows, missing.len()) + &profile.text();
         let warn = |all, warning: &&str| format!("{all}warning   {warning}\n");
         warnings.iter().fold(String::new(), warn) + &text
     };
@@ -135,6 +141,60 @@ fn describe(library: &str, version: &str, rows: &[Setting<'_>], missing: usize) 
         let _ = writeln!(text, "  {}: {} {}", row.name, row.unit, row.text);
     }
     text
+}
+
+/// The machine profile that commands would read.
+enum MachineProfile {
+    None,
+    Refused(String),
+    Read {
+        title: String,
+        readings: Vec<Reading>,
+    },
+}
+
+/// The profile. One that nobody named is told of as refused; to the library it makes no difference.
+fn machine_profile(options: &ProfileOptions) -> Result<MachineProfile, String> {
+    match options.load_if_any() {
+        Ok(None) => Ok(MachineProfile::None),
+        Ok(Some(profile)) => {
+            let (file, created, mode) = (profile.file.display(), &profile.created, &profile.mode);
+            Ok(MachineProfile::Read {
+                title: format!("{file}, {mode}, of {created}"),
+                readings: readings(&profile),
+            })
+        }
+        Err(error) if options.is_named() => Err(error),
+        Err(error) => Ok(MachineProfile::Refused(error)),
+    }
+}
+
+impl MachineProfile {
+    fn text(&self) -> String {
+        match self {
+            Self::None => "\nMachine profile: none; `rankpoint scope` writes one\n".to_owned(),
+            Self::Refused(error) => format!("\nMachine profile: refused: {error}\n"),
+            Self::Read { title, readings } => {
+                let mut text = format!("\nMachine profile {title}, and who takes what:\n");
+                let row = |one: &Reading| {
+                    let (what, value) = (one.what.clone(), one.value.clone());
+                    [one.reader.to_owned(), what, one.entry(), value]
+                };
+                table(&mut text, 0, readings.iter().map(row).collect());
+                text
+            }
+        }
+    }
+
+    fn json(&self) -> serde_json::Value {
+        match self {
+            Self::None => serde_json::Value::Null,
+            Self::Refused(error) => serde_json::json!({ "refused": error }),
+            Self::Read { title, readings } => {
+                serde_json::json!({ "profile": title, "taken": readings })
+            }
+        }
+    }
 }
 
 /// The GPUs that layouts can be packed on, or why there is none.

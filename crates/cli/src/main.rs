@@ -27,6 +27,7 @@ mod mpi;
 mod network;
 mod plot;
 mod profile;
+mod profile_readers;
 mod resources;
 mod scope;
 mod settings;

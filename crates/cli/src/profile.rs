@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use clap::Args;
 use machine_profile::{Foreign, Host, Kind, Profile};
 
-use crate::bench::tell;
 use crate::settings;
 
 /// Which profile is read.
@@ -15,7 +14,7 @@ pub(crate) struct ProfileOptions {
     /// Machine profile (default: RANKPOINT_PROFILE, or the one that `rankpoint scope` has written for this machine)
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
-    /// Use the profile even if it is that of another machine
+    /// Use the profile even if it is that of another machine, or of another kernel
     #[arg(long)]
     pub(crate) foreign_profile: bool,
 }
@@ -24,7 +23,7 @@ impl ProfileOptions {
     /// The profile, which there must be.
     ///
     /// # Errors
-    /// When it cannot be read, or is that of another machine and that is not allowed.
+    /// When it cannot be read, or is that of another machine or kernel and that is not allowed.
     pub(crate) fn load(&self) -> Result<Profile, String> {
         let here = ::scope::here();
         let file = self.file(&here)?;
@@ -71,7 +70,8 @@ impl ProfileOptions {
         Ok(folder.join("rankpoint").join("profiles").join(name))
     }
 
-    fn is_named(&self) -> bool {
+    /// Whether the user says which profile it is.
+    pub(crate) fn is_named(&self) -> bool {
         self.profile.is_some() || set("RANKPOINT_PROFILE").is_some()
     }
 
@@ -82,9 +82,6 @@ impl ProfileOptions {
         };
         let checked = profile.check_host(here, foreign);
         checked.map_err(|error| error.to_string())?;
-        if let Some(sentence) = profile.staleness(here).filter(|_| !self.foreign_profile) {
-            tell(&format!("rankpoint: notice: {sentence}"));
-        }
         Ok(profile)
     }
 }

@@ -17,6 +17,8 @@ pub enum Kind {
     Newer,
     /// The profile is that of another machine.
     Foreign,
+    /// The profile is that of this machine under another kernel.
+    Stale,
     /// The profile does not have what was asked for.
     Missing,
 }

@@ -55,9 +55,22 @@ impl Host {
 
     /// In which parts of the identity two machines differ, each as `name: this, other`.
     pub fn differences(&self, other: &Self) -> Vec<String> {
+        let shown = |(key, this, that): (&str, String, String)| {
+            let name = if key == "cpu" { "processor" } else { key };
+            format!("{name}: {this}, {that}")
+        };
+        self.differing(other).map(shown).collect()
+    }
+
+    /// The key, in a file's `[host]`, of the first part of the identity in which two machines differ.
+    pub(crate) fn first_differing_key(&self, other: &Self) -> Option<&'static str> {
+        self.differing(other).next().map(|(key, ..)| key)
+    }
+
+    fn differing(&self, other: &Self) -> impl Iterator<Item = (&'static str, String, String)> {
         let rows = |host: &Self| {
             [
-                ("processor", host.cpu.clone()),
+                ("cpu", host.cpu.clone()),
                 ("architecture", host.architecture.clone()),
                 ("cores", host.cores.to_string()),
                 ("l3_bytes", host.l3_bytes.to_string()),
@@ -67,10 +80,8 @@ impl Host {
             ]
         };
         let pairs = rows(self).into_iter().zip(rows(other));
-        pairs
-            .filter(|((_, this), (_, that))| this != that)
-            .map(|((name, this), (_, that))| format!("{name}: {this}, {that}"))
-            .collect()
+        let pairs = pairs.map(|((key, this), (_, that))| (key, this, that));
+        pairs.filter(|(_, this, that)| this != that)
     }
 }
 

@@ -17,6 +17,35 @@ use crate::surface::Surface;
 /// The schema that this version writes, and the newest that it reads.
 pub const SCHEMA: u64 = 1;
 
+/// Lines of the keys of `[host]` in a file, for errors. Profiles that say the same are equal wherever it stands.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HostLines(pub(crate) Vec<(&'static str, usize)>);
+
+impl PartialEq for HostLines {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl HostLines {
+    /// The keys that a machine is compared by.
+    pub(crate) const KEYS: [&'static str; 8] = [
+        "cpu",
+        "architecture",
+        "cores",
+        "l3_bytes",
+        "numa_nodes",
+        "page_bytes",
+        "virtual",
+        "kernel",
+    ];
+
+    fn of(&self, key: &str) -> Option<usize> {
+        let found = self.0.iter().find(|(known, _)| *known == key);
+        found.map(|(_, line)| *line)
+    }
+}
+
 /// What a machine's communication costs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Profile {
@@ -31,6 +60,8 @@ pub struct Profile {
     pub mode: String,
     /// The machine.
     pub host: Host,
+    #[serde(skip)]
+    pub(crate) host_lines: HostLines,
     /// Conditions.
     pub controls: Vec<Control>,
     /// Places that values name by their position here.
@@ -56,6 +87,7 @@ impl Profile {
             tool: String::new(),
             mode: String::new(),
             host,
+            host_lines: HostLines::default(),
             controls: Vec::new(),
             places: Vec::new(),
             costs: Vec::new(),
@@ -101,40 +133,40 @@ impl Profile {
         })
     }
 
-    /// Compares the profile's machine with the one that a program runs on.
+    /// Compares the profile's machine with the one that a program runs on, and the kernel: values may be others after an update.
     ///
     /// # Errors
-    /// [`Kind::Foreign`], with all differences, unless profiles of other machines are allowed.
+    /// [`Kind::Foreign`], with all differences, at the first of them, or [`Kind::Stale`], unless the user allows either.
     pub fn check_host(&self, here: &Host, foreign: Foreign) -> Result<(), Error> {
-        let differences = self.host.differences(here);
-        if differences.is_empty() || foreign == Foreign::Allow {
+        if foreign == Foreign::Allow {
             return Ok(());
         }
-        Err(Error {
-            kind: Kind::Foreign,
-            file: self.file.clone(),
-            line: None,
-            key: "host".to_owned(),
-            found: format!(
+        if let Some(key) = self.host.first_differing_key(here) {
+            let found = format!(
                 "the profile of another machine ({} there, {} here: {})",
                 self.host.fingerprint(),
                 here.fingerprint(),
-                differences.join("; ")
-            ),
-            expected: "this machine's: `rankpoint scope` measures it, --foreign-profile uses the other one".to_owned(),
-        })
+                self.host.differences(here).join("; ")
+            );
+            let expected = "this machine's: `rankpoint scope` measures it, --foreign-profile uses the other one";
+            return Err(self.refused(Kind::Foreign, key, found, expected));
+        }
+        if self.host.kernel != here.kernel {
+            let (there, kernel) = (&self.host.kernel, &here.kernel);
+            let found = format!("measured under kernel {there}, and this is {kernel}");
+            let expected = "this kernel's: `rankpoint scope` measures anew, --foreign-profile uses the old one";
+            return Err(self.refused(Kind::Stale, "kernel", found, expected));
+        }
+        Ok(())
     }
 
-    /// What a reader should know about the age of a profile of this very machine: one sentence, or none.
-    pub fn staleness(&self, here: &Host) -> Option<String> {
-        (self.host.kernel != here.kernel).then(|| {
-            format!(
-                "{}: measured under kernel {}, this is {}; `rankpoint scope` measures anew",
-                self.file.display(),
-                self.host.kernel,
-                here.kernel
-            )
-        })
+    /// An error at a key of `[host]`.
+    fn refused(&self, kind: Kind, key: &str, found: String, expected: &str) -> Error {
+        Error {
+            line: self.host_lines.of(key),
+            key: format!("host.{key}"),
+            ..Error::of_file(kind, &self.file, found, expected.to_owned())
+        }
     }
 
     /// A cost by its name.

@@ -13,7 +13,7 @@ use crate::error::{Error, Kind};
 use crate::host::Host;
 use crate::matrix::Matrix;
 use crate::place::{Place, PlaceKind};
-use crate::profile::{Profile, SCHEMA};
+use crate::profile::{HostLines, Profile, SCHEMA};
 use crate::sample::Sample;
 use crate::section::{Document, Section};
 use crate::surface::Surface;
@@ -42,12 +42,15 @@ impl Profile {
         }
         let places = each(&root, "places", place)?;
         let count = places.len();
+        let machine = root.section("host")?;
+        let lines = HostLines::KEYS.map(|key| (key, document.line(machine.spot(key))));
         let profile = Self {
             file: file.to_owned(),
             created: root.text("created")?,
             tool: root.text("tool")?,
             mode: root.text("mode")?,
-            host: host(&root.section("host")?)?,
+            host: host(&machine)?,
+            host_lines: HostLines(lines.to_vec()),
             controls: each(&root, "controls", control)?,
             places,
             costs: each(&root, "costs", cost)?,

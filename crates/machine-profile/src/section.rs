@@ -37,11 +37,16 @@ impl<'t> Document<'t> {
         Error {
             kind: Kind::Value,
             file: self.file.to_owned(),
-            line: Some(line_of(self.text, spot.0)),
+            line: Some(self.line(spot)),
             key: key.into(),
             found: found.to_owned(),
             expected: expected.to_owned(),
         }
+    }
+
+    /// The line of a place, counted from 1.
+    pub(crate) fn line(&self, spot: Spot) -> usize {
+        line_of(self.text, spot.0)
     }
 
     /// Its outermost table.

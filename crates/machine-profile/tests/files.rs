@@ -274,23 +274,30 @@ fn two_entries_with_one_name_are_refused() {
 }
 
 #[test]
-fn profiles_of_other_machines_are_refused_unless_allowed() {
-    let profile = Profile::parse(&profile().to_toml(), "p.toml".as_ref()).unwrap();
+fn profiles_of_other_machines_and_kernels_are_refused_unless_allowed() {
+    let text = profile().to_toml();
+    let profile = Profile::parse(&text, "p.toml".as_ref()).unwrap();
+    let line_of = |key: &str| {
+        let (_, host) = text.split_once("[host]").unwrap();
+        let before = text.len() - host.len() + host.find(key).unwrap();
+        1 + text[..before].matches('\n').count()
+    };
+    profile.check_host(&host(), Foreign::Refuse).unwrap();
     let mut here = host();
     here.kernel = "7.0".to_owned();
-    profile.check_host(&here, Foreign::Refuse).unwrap();
-    assert!(
-        profile
-            .staleness(&here)
-            .unwrap()
-            .contains("kernel 6.8.0, this is 7.0")
+    let error = profile.check_host(&here, Foreign::Refuse).unwrap_err();
+    assert_eq!(error.kind, Kind::Stale);
+    let told = format!(
+        "p.toml:{}: host.kernel: measured under kernel 6.8.0, and this is 7.0, expected this kernel's: `rankpoint scope` measures anew",
+        line_of("kernel = ")
     );
-    assert_eq!(profile.staleness(&host()), None);
+    assert!(error.to_string().starts_with(&told), "{error}");
     here.cores = 64;
     let error = profile.check_host(&here, Foreign::Refuse).unwrap_err();
     assert_eq!(error.kind, Kind::Foreign);
     let told = format!(
-        "p.toml: host: the profile of another machine ({} there, {} here: cores: 2, 64), expected this machine's",
+        "p.toml:{}: host.cores: the profile of another machine ({} there, {} here: cores: 2, 64), expected this machine's",
+        line_of("cores = "),
         host().fingerprint(),
         here.fingerprint()
     );

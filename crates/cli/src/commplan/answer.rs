@@ -8,6 +8,7 @@ use commplan::{
 use serde_json::{Value, json};
 
 use super::options::CommplanOptions;
+use super::times::Times;
 
 /// What is told of a plan.
 pub(super) struct Row {
@@ -34,6 +35,7 @@ pub(super) struct Answer {
     pub(super) rows: Vec<Row>,
     /// Plans that there are not, and why.
     pub(super) refused: Vec<(Kind, Error)>,
+    pub(super) times: Option<Times>,
 }
 
 impl Answer {
@@ -55,7 +57,16 @@ impl Answer {
                 Err(error) => return Err(error.to_string()),
             }
         }
+        let times = match options.wants_times() {
+            false => None,
+            true => {
+                let profile = options.profile.load()?;
+                let times = Times::of(&profile, grid, &options.size, options.cell_bytes);
+                Some(times?)
+            }
+        };
         Ok(Self {
+            times,
             grid: grid.clone(),
             contexts,
             sizes: options.size.clone(),
@@ -114,6 +125,7 @@ impl Answer {
             },
             "plans": self.rows.iter().map(Row::json).collect::<Vec<_>>(),
             "refused": refused.collect::<Vec<_>>(),
+            "times": self.times.as_ref().map(|times| times.json(&self.rows)),
         })
     }
 }

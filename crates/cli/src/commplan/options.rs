@@ -4,8 +4,13 @@
 use clap::Args;
 use commplan::{Error, Grid, Kind, MIN_TAG_UB, Stencil};
 
+use crate::profile::ProfileOptions;
+
 /// Largest patch that volumes are told of, in cells along an axis.
 const MAX_SIZE: u64 = 1 << 20;
+
+/// Largest cell, in bytes.
+const MAX_CELL_BYTES: u64 = 1 << 20;
 
 /// Options of `rankpoint commplan`.
 #[derive(Args)]
@@ -37,6 +42,14 @@ pub(crate) struct CommplanOptions {
     /// Cells along each axis of a thread's patch, for volumes
     #[arg(long, value_delimiter = ',', default_value = "8,16,32,64", value_parser = clap::value_parser!(u64).range(1..=MAX_SIZE))]
     pub(super) size: Vec<u64>,
+    /// Tell how long messages take, by the machine profile; --profile does so, too
+    #[arg(long)]
+    pub(super) times: bool,
+    /// Bytes of a cell, for times
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=MAX_CELL_BYTES))]
+    pub(super) cell_bytes: u64,
+    #[command(flatten)]
+    pub(super) profile: ProfileOptions,
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
@@ -62,6 +75,11 @@ impl CommplanOptions {
         } else {
             grid
         })
+    }
+
+    /// Whether times are told.
+    pub(super) fn wants_times(&self) -> bool {
+        self.times || self.profile.profile.is_some()
     }
 
     /// The kinds of plans that are told of.

@@ -103,6 +103,71 @@ mod tests {
         assert!(text.expect("a text").contains("agree"));
     }
 
+    #[test]
+    fn times_are_those_of_the_profile_and_a_foreign_one_is_refused() {
+        let name = format!("rankpoint-commplan-{}.toml", std::process::id());
+        let file = std::env::temp_dir().join(name);
+        let mut profile = machine_profile::Profile::new(::scope::here());
+        let curve = |ns: f64, x: u64| machine_profile::Point {
+            x,
+            sample: machine_profile::Sample {
+                ns,
+                trimean: ns,
+                mad: 1.0,
+                n: 9,
+                iid: true,
+            },
+        };
+        profile.curves.push(machine_profile::Curve {
+            name: super::super::MESSAGES.to_owned(),
+            axis: machine_profile::Axis::Bytes,
+            from: None,
+            to: None,
+            points: vec![curve(100.0, 8), curve(800.0, 64)],
+        });
+        profile.write(&file).expect("a file");
+        // Two by two threads: two faces of eight cells leave on each of the four sides of an interior process.
+        let line = "--threads 2,2 --procs 3,1 --stencil 5 --size 8,16 --plan endpoint --profile";
+        let line = format!("{line} {}", file.display());
+        let text = told(&format!("{line} --periodic=x --third-class")).expect("a text");
+        let rows = |name: &str| {
+            let row = text.lines().find_map(|line| line.trim().strip_prefix(name));
+            let row = row.unwrap_or_else(|| panic!("{name} in {text}"));
+            row.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(rows("a face"), ["0.80", "1.60*"]);
+        assert_eq!(rows("all, by one thread"), ["6.40", "12.80*"]);
+        assert_eq!(rows("endpoint, 4 at once"), ["1.60", "3.20*"]);
+        assert!(text.contains("* extrapolated"), "{text}");
+        let json = told(&format!("{line} --periodic=x --third-class --json")).expect("JSON");
+        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        assert_eq!(json["times"]["rows"][0]["extrapolated"][1], true);
+        profile.host.cores += 1;
+        profile.write(&file).expect("a file");
+        let refused = error(&line);
+        assert!(
+            refused.contains(": host.cores: the profile of another "),
+            "{refused}"
+        );
+        let place = format!("{}:", file.display());
+        let line_number = refused
+            .split(&place)
+            .nth(1)
+            .and_then(|rest| rest.split(':').next());
+        assert!(
+            line_number.is_some_and(|number| number.parse::<u32>().is_ok()),
+            "{refused}"
+        );
+        told(&format!("{line} --foreign-profile")).expect("a text");
+        profile.curves.clear();
+        profile.write(&file).expect("a file");
+        let missing = error(&format!("{line} --foreign-profile"));
+        assert!(missing.contains("no curve 'mpi/latency'"), "{missing}");
+        std::fs::remove_file(file).expect("a file of our own");
+    }
+
     /// The tables of a small grid, compiled.
     #[expect(unreachable_pub, reason = "the tables are for other crates")]
     mod table {

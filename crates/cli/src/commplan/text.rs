@@ -13,6 +13,9 @@ impl Answer {
         self.messages(&mut text);
         self.plans(&mut text);
         self.volume(&mut text);
+        if let Some(times) = &self.times {
+            times.text(&self.rows, &mut text);
+        }
         text
     }
 

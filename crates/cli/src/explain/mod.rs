@@ -12,4 +12,5 @@ mod message;
 mod subject;
 mod vci;
 
+pub(crate) use message::SHM_ENTRIES;
 pub(crate) use subject::{Subject, run};

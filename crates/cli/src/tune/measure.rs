@@ -42,10 +42,10 @@ fn candidates(operation: Operation, profile: Option<&Profile>) -> Vec<Candidate>
 }
 
 /// Bytes of a long message, by which chunks are compared.
-const LONG_BYTES: f64 = (1 << 20) as f64;
+pub(crate) const LONG_BYTES: f64 = (1 << 20) as f64;
 
 /// The chunk with which a ring in shared memory moves a long message fastest, by the profile's curves `double/*K`.
-fn fastest_chunk(profile: &Profile) -> Option<u64> {
+pub(crate) fn fastest_chunk(profile: &Profile) -> Option<u64> {
     let chunks = profile.curves.iter().filter_map(|curve| {
         let kib = curve.name.strip_prefix("double/")?.strip_suffix('K')?;
         let time = curve.at(LONG_BYTES);

@@ -11,5 +11,6 @@ mod measure;
 mod options;
 mod write;
 
+pub(crate) use measure::{LONG_BYTES, fastest_chunk};
 pub(crate) use options::TuneOptions;
 pub(crate) use write::run;

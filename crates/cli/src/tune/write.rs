@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use algorithms::{Operation, Table};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use machine_profile::Profile;
 
 use super::fit;
-use super::measure::measure;
+use super::measure::{fastest_chunk, measure};
 use super::options::TuneOptions;
 use crate::bench::target;
 use crate::settings;
@@ -51,7 +52,7 @@ pub(crate) fn run(options: &TuneOptions) -> Result<(), String> {
         told += &fit::gains(&measured);
     }
     bar.finish_and_clear();
-    let text = head(&ranks, &options.hosts.hosts) + &rules;
+    let text = head(&ranks, &options.hosts.hosts, profile.as_ref()) + &rules;
     let (_, problems) = Table::with("", &text);
     if let Some(problem) = problems.first() {
         return Err(format!("the rules that were made are wrong: {problem}"));
@@ -86,15 +87,25 @@ fn usual_ranks(hosts: &[String]) -> Vec<u32> {
         .collect()
 }
 
-fn head(ranks: &[u32], hosts: &[String]) -> String {
+fn head(ranks: &[u32], hosts: &[String], profile: Option<&Profile>) -> String {
     let cores = sys::cores::usable_cores() as usize;
     let ranks: Vec<String> = ranks.iter().map(u32::to_string).collect();
     let on = match hosts {
         [] | [_] => format!("a machine with {cores} cores"),
         _ => format!("the hosts {}, {cores} cores each", hosts.join(", ")),
     };
+    let read = profile.map_or_else(String::new, |profile| {
+        let file = profile.file.display();
+        match fastest_chunk(profile) {
+            Some(chunk) => {
+                let chunk = algorithms::short(chunk);
+                format!("# Chunks of {chunk} were tried, too: the fastest by the machine profile {file}.\n")
+            }
+            None => format!("# The machine profile {file} has no ring that moves a long message.\n"),
+        }
+    });
     format!(
-        "# Written by `rankpoint tune` on {on}, from measurements on {} ranks.\n\
+        "# Written by `rankpoint tune` on {on}, from measurements on {} ranks.\n{read}\
          # Behind each rule: bytes, the time of its algorithm, and the best other one.\n\n",
         ranks.join(", ")
     )

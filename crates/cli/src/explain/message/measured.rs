@@ -7,12 +7,18 @@ use super::options::{FabricChoice, Kind};
 
 /// Bytes of a control message: one ring cell.
 const CONTROL_BYTES: f64 = 64.0;
+/// What is taken between ranks of a node, where one side copies by cross-memory attach: what it is, the entry, and its bytes; those of a copy are
+/// the message's, which here are those of a long one.
+pub(crate) const SHM_ENTRIES: [(&str, &str, f64); 3] = [
+    ("a control message", "mpi/latency", CONTROL_BYTES),
+    ("a copy of no bytes", "cma/readv", 1.0),
+    ("the copy of a message", "cma/readv", (1 << 20) as f64),
+];
 
 /// Takes the times that the user did not give from a profile. Gives sentences that tell which, and how sure they are.
 pub(super) fn settle(choice: &mut FabricChoice, bytes: u64, profile: &Profile) -> Vec<String> {
     let [control, startup, rate] = match choice.kind {
-        // Between ranks of a node one side copies, by cross-memory attach.
-        Kind::Shm => ["mpi/latency", "cma/readv", "cma/readv"],
+        Kind::Shm => SHM_ENTRIES.map(|(_, entry, _)| entry),
         Kind::Tcp => ["network/mpi/latency", "", "network/mpi/window"],
         Kind::Emulated => return Vec::new(),
     };

@@ -17,5 +17,6 @@ mod text;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use measured::SHM_ENTRIES;
 pub(crate) use options::MessageOptions;
 pub(crate) use run::run;
