@@ -29,6 +29,8 @@ LAB = Path(__file__).resolve().parent / "lab.py"
 FAILURE_S = 10
 # Seconds that any job may take, on a busy machine, too.
 LIMIT_S = 60
+# And one that measures, in which ranks spin.
+MEASURED_LIMIT_S = 240
 # Prints where a rank is.
 PLACE = "echo $(hostname) $RANKPOINT_LAUNCH_RANK/$RANKPOINT_LAUNCH_SIZE $MPI_LOCALRANKID/$MPI_LOCALNRANKS"
 # C programs of ours, and hosts for their ranks.
@@ -40,7 +42,10 @@ PROGRAMS_OF_THREADS = ["endpoints", "spread", "win_endpoints"]
 LAYOUTS = {"-hosts h1,h2": 2, "-hosts h1:2,h2:2": 4, "-hosts h1:3,h2:1": 4, "-hosts h1,h2,h3": 3}
 CASES = {}
 Skip = launchers.Skip
-SLOW = {"host_without_power", "late_receivers_lose_nothing", "stopped_ranks_are_waited_for", "suite_of_mpi4py", "suite_of_mpich"}
+SLOW = {
+    "host_without_power", "late_receivers_lose_nothing", "models_of_the_network_are_calibrated", "stopped_ranks_are_waited_for",
+    "suite_of_mpi4py", "suite_of_mpich",
+}
 # Hosts of the suites of others, one after the other, and the seconds that one may take.
 SUITE_HOSTS = [2, 4]
 SUITE_LIMIT_S = 1800
@@ -244,6 +249,32 @@ def mpi_programs_pass(site):
         for flags in [flags for flags, count in LAYOUTS.items() if not ranks or str(count) in ranks[1].split()]:
             job = site.job(f"{flags} {settings} --timeout {LIMIT_S - 10}", str(program)).end()
             assert job.code == 0, f"{name}, {flags}: {job.out}{job.err}"
+
+
+@case
+def models_of_the_network_are_calibrated(site):
+    if not site.has_network():
+        raise Skip("libfabric offers no network between hosts")
+    command = [*site.lab.enter("h1"), site.bin / "rankpoint", "model"]
+    reach = ["--launcher", " ".join(site.lab.ssh), "--hosts"]
+
+    def told(*words, code=0):
+        done = subprocess.run([*command, *words], capture_output=True, text=True, check=False, timeout=MEASURED_LIMIT_S)
+        assert done.returncode == code, f"{words}: {done.stdout}{done.stderr}"
+        return done.stdout + done.stderr
+
+    model = site.folder / "network.toml"
+    told("calibrate", "-o", model, *reach, "h1,h2")
+    shown = told("show", "--model", model)
+    for name in ["raw_half", "LLP_post", "LLP_prog", "HLP_post", "HLP_rx_prog", "half_round_trip"]:
+        assert name in shown, f"{name} in {shown}"
+    assert "circle" not in told("predict", "--model", model)
+    # How good the model is, a busy machine does not tell.
+    compared = told("check", *reach, "h1,h2")
+    for size in [8, 64, 1024, 16384]:
+        assert f"half round trip, {size} bytes" in compared, compared
+    assert "half round trip of 8 bytes within 5 %" in compared, compared
+    assert "expected two hosts" in told("calibrate", *reach, "h1,h2,h3", code=1)
 
 
 @case

@@ -80,19 +80,28 @@ pub(crate) enum Given {
     Value(f64),
     /// A difference of other components and parameters.
     Difference(Expression),
-    /// Bytes and nanoseconds, by growing bytes; the parameter `bytes` selects.
-    Curve(Vec<(f64, f64)>),
+    /// Nanoseconds along a parameter, which selects a point.
+    Curve(Curve),
     /// Only a machine profile has it.
     Open,
+}
+
+/// What a component costs by the value of a parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Curve {
+    /// The parameter: `bytes`, or another one that the file names.
+    pub(crate) over: String,
+    /// Values of the parameter and nanoseconds, by growing values.
+    pub(crate) points: Vec<(f64, f64)>,
 }
 
 /// Standard deviation of a component's value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Spread {
-    /// The same at all sizes.
+    /// The same at all points.
     Same(f64),
-    /// One for each point of a curve: bytes and nanoseconds.
-    Curve(Vec<(f64, f64)>),
+    /// One for each point of the component's curve.
+    Curve(Curve),
 }
 
 /// A leaf of the model.
@@ -188,11 +197,13 @@ impl Component {
         self.profile.as_deref().map(|entry| (entry, is_open))
     }
 
-    /// Smallest and largest number of bytes that it was measured with, where it depends on them.
+    /// The parameter that it depends on, with the smallest and the largest value that it was measured at.
     #[must_use]
-    pub fn range_bytes(&self) -> Option<(f64, f64)> {
+    pub fn range(&self) -> Option<(&str, f64, f64)> {
         match &self.given {
-            Given::Curve(points) => Some((points.first()?.0, points.last()?.0)),
+            Given::Curve(Curve { over, points }) => {
+                Some((over, points.first()?.0, points.last()?.0))
+            }
             Given::Value(_) | Given::Difference(_) | Given::Open => None,
         }
     }

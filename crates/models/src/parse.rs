@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use machine_profile::{Document, Section, Spot};
 
 use crate::expression::Expression;
-use crate::model::{Component, Given, Origin, Quantity, Shares, Source, Spread, Sum, Term};
-use crate::{Error, Model};
+use crate::model::{Component, Curve, Given, Origin, Quantity, Shares, Source, Spread, Sum, Term};
+use crate::{BYTES, Error, Model};
 
 /// Terms that all names together may stand for; a file of sums of sums could ask for more than any node computes.
 const MAX_TERMS: usize = 100_000;
@@ -50,7 +50,8 @@ impl Model {
         let mut names = Names::default();
         let parameters = parameters(&root, &mut names)?;
         let components = root.named_sections("component")?.into_iter();
-        let components = components.map(|(name, row)| component(name, &row, origin, &mut names));
+        let components =
+            components.map(|(name, row)| component(name, &row, (origin, &parameters), &mut names));
         let components = components.collect::<Result<_, _>>()?;
         let sums = sums(&root, &mut names)?;
         let quantities = root.named_sections("quantity")?.into_iter();
@@ -205,12 +206,14 @@ fn parameters(root: &Section<'_>, names: &mut Names) -> Result<BTreeMap<String, 
 fn component(
     name: &str,
     row: &Section<'_>,
-    origin: Origin,
+    (origin, parameters): (Origin, &BTreeMap<String, f64>),
     names: &mut Names,
 ) -> Result<Component, Error> {
     row.only(&[
         "ns",
         "bytes",
+        "over",
+        "points",
         "difference",
         "sd",
         "source",
@@ -219,8 +222,13 @@ fn component(
         "profile",
     ])?;
     let mut terms = Vec::new();
-    let given = if row.has("bytes") {
-        Given::Curve(curve(row)?)
+    let given = if let Some(over) = row.optional("over", Section::text)? {
+        if !parameters.contains_key(&over) {
+            return Err(row.error("over", &over, "a parameter").into());
+        }
+        Given::Curve(curve(row, "points", over)?)
+    } else if row.has("bytes") {
+        Given::Curve(curve(row, BYTES, BYTES.to_owned())?)
     } else if let Some(text) = row.optional("difference", Section::text)? {
         if row.has("ns") {
             let expected = "ns or difference, not both";
@@ -261,7 +269,7 @@ fn component(
 
 /// The standard deviation: a number, or one for each point of a curve.
 fn spread(row: &Section<'_>, given: &Given) -> Result<Option<Spread>, Error> {
-    let Given::Curve(points) = given else {
+    let Given::Curve(Curve { over, points }) = given else {
         return Ok(row.optional("sd", Section::number)?.map(Spread::Same));
     };
     let Some(all) = row.optional("sd", Section::numbers)? else {
@@ -269,28 +277,33 @@ fn spread(row: &Section<'_>, given: &Given) -> Result<Option<Spread>, Error> {
     };
     if all.len() != points.len() {
         let found = format!("{} numbers", all.len());
-        let expected = format!("{} numbers, one for each of bytes", points.len());
+        let key = if row.has("over") { "points" } else { BYTES };
+        let expected = format!("{} numbers, one for each of {key}", points.len());
         return Err(row.error("sd", &found, &expected).into());
     }
     let points = points.iter().zip(all).map(|(point, sd)| (point.0, sd));
-    Ok(Some(Spread::Curve(points.collect())))
+    Ok(Some(Spread::Curve(Curve {
+        over: over.clone(),
+        points: points.collect(),
+    })))
 }
 
-fn curve(row: &Section<'_>) -> Result<Vec<(f64, f64)>, Error> {
-    let (bytes, nanoseconds) = (row.numbers("bytes")?, row.numbers("ns")?);
-    if bytes.is_empty() || bytes.len() != nanoseconds.len() {
+/// A curve whose points stand under a key, with nanoseconds for each.
+fn curve(row: &Section<'_>, key: &str, over: String) -> Result<Curve, Error> {
+    let (places, nanoseconds) = (row.numbers(key)?, row.numbers("ns")?);
+    if places.is_empty() || places.len() != nanoseconds.len() {
         let found = format!("{} numbers", nanoseconds.len());
         let expected = format!(
-            "{} numbers, one for each of bytes, and at least one",
-            bytes.len()
+            "{} numbers, one for each of {key}, and at least one",
+            places.len()
         );
         return Err(row.error("ns", &found, &expected).into());
     }
-    if bytes.windows(2).any(|pair| pair[0] >= pair[1]) {
-        let expected = "growing numbers of bytes";
-        return Err(row.error("bytes", "other numbers", expected).into());
+    if places.windows(2).any(|pair| pair[0] >= pair[1]) {
+        return Err(row.error(key, "other numbers", "growing numbers").into());
     }
-    Ok(bytes.into_iter().zip(nanoseconds).collect())
+    let points = places.into_iter().zip(nanoseconds).collect();
+    Ok(Curve { over, points })
 }
 
 fn sums(root: &Section<'_>, names: &mut Names) -> Result<Vec<Sum>, Error> {

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 
 use crate::dual::Dual;
-use crate::model::{Given, Meaning, Spread};
+use crate::expression::Expression;
+use crate::model::{Curve, Given, Meaning, Spread};
 use crate::{Error, Model, Term};
 
-/// Name of the parameter that selects a point of curves.
+/// Name of the parameter that selects a point of curves whose component names no other.
 pub const BYTES: &str = "bytes";
 
 /// A number for each component and parameter of a model.
@@ -73,7 +74,10 @@ impl Model {
     }
 
     fn resolve(&self, parameters: BTreeMap<String, f64>, given: &BTreeMap<usize, f64>) -> Values {
-        let bytes = parameters.get(BYTES).copied().unwrap_or(0.0);
+        let at = |curve: &Curve| {
+            let place = parameters.get(&curve.over).copied().unwrap_or(0.0);
+            on_curve(&curve.points, place)
+        };
         let mut extrapolated = Vec::new();
         let leaves = self.components.iter().enumerate().map(|(index, row)| {
             if let Some(&value) = given.get(&index) {
@@ -83,8 +87,8 @@ impl Model {
                 Given::Value(value) => *value,
                 // A difference is taken below, with the values of the others.
                 Given::Difference(_) | Given::Open => 0.0,
-                Given::Curve(points) => {
-                    let (value, is_measured) = on_curve(points, bytes);
+                Given::Curve(curve) => {
+                    let (value, is_measured) = at(curve);
                     if !is_measured {
                         extrapolated.push(index);
                     }
@@ -95,7 +99,7 @@ impl Model {
         let leaves = leaves.collect();
         let sds = self.components.iter().map(|row| match &row.sd {
             Some(Spread::Same(sd)) => Some(*sd),
-            Some(Spread::Curve(points)) => Some(on_curve(points, bytes).0),
+            Some(Spread::Curve(curve)) => Some(at(curve).0),
             None => None,
         });
         let mut values = Values {
@@ -109,10 +113,34 @@ impl Model {
                 && !given.contains_key(&index)
             {
                 let lookup = |name: &str| self.named(name, &values, &[]);
-                values.leaves[index] = expression.evaluate(&lookup).value;
+                let value = expression.evaluate(&lookup).value;
+                let sd = row.sd.is_none().then(|| self.spread(expression, &values));
+                values.leaves[index] = value;
+                values.sds[index] = sd.flatten().or(values.sds[index]);
             }
         }
         values
+    }
+
+    /// The standard deviation of a difference, from those of its components as if they were independent; nothing if one is unknown.
+    fn spread(&self, difference: &Expression, values: &Values) -> Option<f64> {
+        let mut names = Vec::new();
+        difference.names(&mut names);
+        names.sort_unstable();
+        names.dedup();
+        let mut square = 0.0;
+        for name in names {
+            let Some(Meaning::Component(leaf)) = self.meaning(name) else {
+                continue;
+            };
+            let (value, sd) = (values.leaves[leaf], values.sds[leaf]?);
+            if value != 0.0 {
+                let lookup = |name: &str| self.named(name, values, &[leaf]);
+                // The slope is by the component's scale, so that of one nanosecond is slope / value.
+                square += (difference.evaluate(&lookup).slope / value * sd).powi(2);
+            }
+        }
+        Some(square.sqrt())
     }
 
     /// The value of a name, and its derivative by the common scale of `marked` components.
@@ -193,19 +221,19 @@ impl Model {
     }
 }
 
-/// The value of a curve at a size, and whether the size lies between measured ones. Beyond them the nearest two go on.
-fn on_curve(points: &[(f64, f64)], bytes: f64) -> (f64, bool) {
+/// The value of a curve at a place, and whether the place lies between measured ones. Beyond them the nearest two go on.
+fn on_curve(points: &[(f64, f64)], place: f64) -> (f64, bool) {
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return (f64::NAN, false);
     };
-    let is_measured = (first.0..=last.0).contains(&bytes);
-    let next = points.iter().position(|point| point.0 >= bytes);
+    let is_measured = (first.0..=last.0).contains(&place);
+    let next = points.iter().position(|point| point.0 >= place);
     let next = next.unwrap_or(points.len() - 1).max(1);
     let Some(&[from, to]) = points.get(next - 1..=next) else {
         return (first.1, is_measured);
     };
     let slope = (to.1 - from.1) / (to.0 - from.0);
-    ((from.1 + slope * (bytes - from.0)).max(0.0), is_measured)
+    ((from.1 + slope * (place - from.0)).max(0.0), is_measured)
 }
 
 #[cfg(test)]

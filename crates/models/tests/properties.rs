@@ -213,6 +213,54 @@ fn sizes_that_were_not_measured_are_marked() {
 }
 
 #[test]
+fn a_curve_may_lie_over_any_parameter() {
+    let text = |over: &str| {
+        format!(
+            "name = 'x'\n[parameter]\nbytes = 8\nW = 4\n[component]\n\
+             windows = {{ over = '{over}', points = [1, 4, 16], ns = [100, 160, 640], sd = [1, 2, 3] }}\n\
+             [quantity.t]\nterms = ['windows / W']\n"
+        )
+    };
+    let model = Model::parse("x", &text("W")).expect("a model");
+    let at = |window: f64| {
+        let given = [("W".to_owned(), window)];
+        model.values_given(&given).expect("a parameter")
+    };
+    assert_eq!(model.value("t", &model.values()), Ok(40.0));
+    assert_eq!(model.value("t", &at(10.0)), Ok(40.0));
+    assert_eq!(model.value("t", &at(32.0)), Ok(40.0));
+    assert_eq!(model.extrapolated("t", &at(32.0)), Ok(vec!["windows"]));
+    assert_eq!(model.sd_ns("windows", &at(1.0)), Ok(Some(1.0)));
+    let windows = model
+        .components()
+        .iter()
+        .find(|row| row.name() == "windows");
+    assert_eq!(windows.and_then(|row| row.range()), Some(("W", 1.0, 16.0)));
+    let error = Model::parse("x", &text("depth")).expect_err("no such parameter");
+    assert_eq!(
+        error.to_string(),
+        "x:6: component.windows.over: depth: expected a parameter"
+    );
+}
+
+#[test]
+fn a_difference_has_the_spread_of_what_it_was_computed_from() {
+    let text = |sd: &str| {
+        format!(
+            "name = 'x'\n[component]\na = {{ ns = 10, sd = 3 }}\nb = {{ ns = 4{sd} }}\n\
+             more = {{ difference = 'max(2 a - b, 0)' }}\nless = {{ difference = 'max(b - 2 a, 0)' }}\n"
+        )
+    };
+    let sd = |text: &str, name: &str| {
+        let model = Model::parse("x", text).expect("a model");
+        model.sd_ns(name, &model.values()).expect("a component")
+    };
+    assert_eq!(sd(&text(", sd = 8"), "more"), Some(10.0));
+    assert_eq!(sd(&text(", sd = 8"), "less"), Some(0.0));
+    assert_eq!(sd(&text(""), "more"), None);
+}
+
+#[test]
 fn a_curve_has_a_spread_at_each_size() {
     let text = "name = 'x'\n[parameter]\nbytes = 8\n[component]\na = { ns = 10, sd = 3 }\n\
          b = { bytes = [8, 64], ns = [5, 50], sd = [1, 9] }\n[quantity.t]\nterms = ['a', 'b']\n";

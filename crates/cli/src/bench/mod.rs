@@ -41,7 +41,11 @@ pub(crate) mod target;
 mod threads;
 
 pub(crate) use options::{BenchOptions, Sizes, sizes};
-pub(crate) use rank::{CALLS, DISTANCE, PARTS, WINDOWS, run_rank};
+pub(crate) use rank::{
+    ANSWERED, CALLS, DISTANCE, GETS, GLOBAL_ARRAY, HALVES, LINE, MPI_POLL, MPI_RECEIVE, MPI_SEND,
+    NETWORK_PARTS, NETWORK_PARTS_AND_QUANTITIES, PARTS, PARTS_AND_QUANTITIES, PRODUCTS, PUTS,
+    RAW_HALVES, RAW_POLL, RAW_POST, RAW_PROGRESS, WINDOWS, WINDOWS_ANSWERED, WRONG, run_rank,
+};
 pub(crate) use run::{print, run, tell, write};
 
 /// First word of the command line that makes this program a rank.

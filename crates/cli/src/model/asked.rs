@@ -42,9 +42,13 @@ pub(super) fn extrapolated(
     let names = model.extrapolated(quantity, values).map_err(told)?;
     let ranges = names.iter().filter_map(|name| {
         let row = model.components().iter().find(|row| row.name() == *name)?;
-        let (from, to) = row.range_bytes()?;
+        let (over, from, to) = row.range()?;
+        let range = match over {
+            models::BYTES => format!("from {from} to {to} bytes"),
+            over => format!("with {over} from {from} to {to}"),
+        };
         Some(format!(
-            "{quantity}: {name} is extrapolated: it was measured from {from} to {to} bytes"
+            "{quantity}: {name} is extrapolated: it was measured {range}"
         ))
     });
     Ok(ranges.collect())

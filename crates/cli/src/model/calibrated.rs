@@ -2,18 +2,23 @@
 //! `calibrate`: measures the components of messages through shared memory, and writes them as a model.
 //!
 //! No experiment is one of the quantities that the model predicts: sends and receives are timed apart, on one core one after the other and on two
-//! while the other side makes no call, and the way between the cores without any MPI.
+//! while the other side makes no call, and the way between the cores without any MPI. What is missing in the sum of these parts, because both
+//! sides wait for each other or work at once, is taken from messages and windows of other sizes that a cache line answers.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
+use super::between_hosts;
 use super::options::MeasureOptions;
+use super::written::{BY_BYTES, BY_WINDOW, Measured, Point, component, curve, curve_line, quoted};
 use crate::bench::alike;
 use crate::bench::job::{self, RankReport};
 use crate::bench::page::SharedPage;
 use crate::bench::results::{median, spread};
 use crate::bench::target::{self, Target};
-use crate::bench::{DISTANCE, PARTS, cache_line, line_stream};
+use crate::bench::{
+    ANSWERED, DISTANCE, LINE, PARTS, PARTS_AND_QUANTITIES, WINDOWS_ANSWERED, cache_line,
+    line_stream,
+};
 use crate::settings;
 
 /// Sizes whose sends and receives are timed.
@@ -25,17 +30,20 @@ pub(super) struct Calibration {
     pub(super) text: String,
     /// The library's version.
     pub(super) version: String,
-    /// How far the cores were apart.
-    pub(super) distances: Distances,
+    /// How far the cores were apart, on one host.
+    pub(super) distances: Option<Distances>,
 }
 
-/// Values of a point.
-pub(super) struct Measured {
-    pub(super) name: String,
-    pub(super) size: usize,
-    pub(super) values: Vec<f64>,
-    /// Core-to-core nanoseconds around the values.
-    met: Vec<f64>,
+impl Calibration {
+    /// Whether the cores stayed as far apart as they were, where that matters.
+    ///
+    /// # Errors
+    /// What was seen instead.
+    pub(super) fn expect_one_distance(&self) -> Result<(), String> {
+        self.distances
+            .as_ref()
+            .map_or(Ok(()), Distances::expect_one)
+    }
 }
 
 /// Core-to-core nanoseconds before a measurement, at times in it, and after it.
@@ -53,20 +61,11 @@ impl Distances {
         [&[self.before, self.after][..], &self.during[..]].concat()
     }
 
-    /// The same, and what later jobs met.
-    pub(super) fn with(&self, points: &[Measured]) -> Self {
-        let later = points.iter().flat_map(|point| &point.met);
-        Self {
-            during: self.during.iter().chain(later).copied().collect(),
-            ..*self
-        }
-    }
-
     /// Whether the cores stayed as far apart as they were.
     ///
     /// # Errors
     /// What was seen instead: what is measured at several distances belongs to no model.
-    pub(super) fn expect_one(&self) -> Result<(), String> {
+    fn expect_one(&self) -> Result<(), String> {
         let usual = alike::usual(&self.all());
         let differs = |distance: f64| alike::differ(&[distance], usual);
         let moved = self.during.iter().filter(|&&distance| differs(distance));
@@ -102,36 +101,28 @@ pub(super) fn library(options: &MeasureOptions) -> Result<Target, String> {
     if settings::is_rank() {
         return Err("model starts its jobs itself: run it without mpiexec".to_owned());
     }
-    target::library(options.mpiexec.as_deref(), options.library_path.as_deref())
+    let library = target::library(options.mpiexec.as_deref(), options.library_path.as_deref())?;
+    let mut library = [library];
+    target::settle(&mut library, &options.hosts)?;
+    let [library] = library;
+    Ok(library)
 }
 
 /// Runs a job of two ranks; gives the library's version and the points.
 pub(super) fn run_job(
     library: &Target,
-    words: &[&str],
+    words: &[String],
     seconds: u64,
 ) -> Result<(String, Vec<Measured>), String> {
-    let mut words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-    let page = SharedPage::new()?;
-    words.push(format!("line={}", page.path()));
-    let lines = job::run(library, 2, &words, Duration::from_secs(seconds))?.lines;
+    let lines = job::run(library, 2, words, Duration::from_secs(seconds))?.lines;
     let (mut version, mut points) = (String::new(), Vec::new());
     for line in lines {
         match line {
             RankReport::Start { version: own } => version = own,
             RankReport::Skipped { skipped } => return Err(format!("{}: {skipped}", words[0])),
             RankReport::Point {
-                name,
-                size,
-                values,
-                distances,
-                ..
-            } => points.push(Measured {
-                name,
-                size,
-                values,
-                met: distances.concat(),
-            }),
+                name, size, values, ..
+            } => points.push(Measured { name, size, values }),
             RankReport::Rates { .. } => {}
         }
     }
@@ -143,22 +134,55 @@ pub(super) fn run_job(
 /// # Errors
 /// When a job fails, or the way between the cores changes meanwhile.
 pub(super) fn calibrate(options: &MeasureOptions, library: &Target) -> Result<Calibration, String> {
-    let calibration = measure(options, library)?;
-    calibration.distances.expect_one()?;
+    let (calibration, _) = measure(options, library, What::Parts)?;
+    calibration.expect_one_distance()?;
     Ok(calibration)
 }
 
-/// The same, however far the cores were apart.
+/// What a job measures.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    /// The components.
+    Parts,
+    /// The components, and interleaved with them what the model predicts.
+    PartsAndQuantities,
+}
+
+/// The same, however far the cores were apart, and what the ranks reported.
 ///
 /// # Errors
-/// When a job fails.
-pub(super) fn measure(options: &MeasureOptions, library: &Target) -> Result<Calibration, String> {
+/// When the job fails.
+pub(super) fn measure(
+    options: &MeasureOptions,
+    library: &Target,
+    what: What,
+) -> Result<(Calibration, Vec<Measured>), String> {
+    match options.hosts.hosts.is_empty() {
+        true => on_one_host(options, library, what),
+        false => between_hosts::measure(options, library, what),
+    }
+}
+
+fn on_one_host(
+    options: &MeasureOptions,
+    library: &Target,
+    what: What,
+) -> Result<(Calibration, Vec<Measured>), String> {
     let two = || "calibrate needs two cores, to measure the way between them".to_owned();
     let before = cache_line::measure().ok_or_else(two)?;
     let stream = line_stream::measure().ok_or_else(two)?;
     let sizes: Vec<String> = SIZES.iter().map(usize::to_string).collect();
-    let sizes = format!("sizes={}", sizes.join(","));
-    let (version, points) = run_job(library, &[PARTS, &sizes], options.time_limit)?;
+    let job = match what {
+        What::Parts => PARTS,
+        What::PartsAndQuantities => PARTS_AND_QUANTITIES,
+    };
+    let page = SharedPage::new()?;
+    let words = [
+        job.to_owned(),
+        format!("sizes={}", sizes.join(",")),
+        format!("line={}", page.path()),
+    ];
+    let (version, points) = run_job(library, &words, options.time_limit)?;
     let after = cache_line::measure().ok_or_else(two)?;
     let during = points.iter().find(|point| point.name == DISTANCE);
     let distances = Distances {
@@ -166,35 +190,25 @@ pub(super) fn measure(options: &MeasureOptions, library: &Target) -> Result<Cali
         during: during.map(|point| point.values.clone()).unwrap_or_default(),
         after,
     };
-    let all = distances.all();
-    let (c2c, sd) = (median(&all), spread(&all));
     let mut text = format!(
         "# Written by `rankpoint model calibrate`: messages through shared memory between two ranks of one node.\n\
          name = \"calibrated\"\nnote = {}\norigin = \"measured\"\n\n[parameter]\nbytes = 8\nW = 64 # messages in a window\n\n[component]\n",
         quoted(&version)
     );
     text += &components(&points, version.starts_with("Rankpoint"))?;
-    for (name, [ns, sd], experiment) in [
-        ("c2c", [c2c, sd], "one line there and back, without MPI"),
-        (
-            "write_line",
-            stream.write_ns,
-            "a stream of lines, without MPI",
-        ),
-        (
-            "read_line",
-            stream.read_ns,
-            "a stream of lines, without MPI",
-        ),
+    for (name, value) in [
+        ("write_line", stream.write_ns),
+        ("read_line", stream.read_ns),
     ] {
-        text += &component(name, [ns, sd], "timer", experiment);
+        text += &component(name, value, "timer", "a stream of lines, without MPI");
     }
     text += QUANTITIES;
-    Ok(Calibration {
+    let calibration = Calibration {
         text,
         version,
-        distances,
-    })
+        distances: Some(distances),
+    };
+    Ok((calibration, points))
 }
 
 /// The rank, lumps and unknown components of a calibration, as lines of text.
@@ -207,10 +221,16 @@ pub(super) fn determined(calibration: &Calibration) -> Result<Vec<String>, Strin
     Ok(super::shown::determined(&model, &model.values()))
 }
 
-/// While a line travels, its sender returns from its call and its receiver has entered its own. Calls do not show how much that is, so it
-/// is counted. The rank that answers a window posts the next one meanwhile: it is the bound, or the way there and back is.
-/// While the sender writes a chunk, the receiver copies the one before.
+/// The parts count all work of both sides and one way of a line. What they miss, such as polls and lines that the other core still reads, is
+/// `exposed`; what they count twice, such as work that is done while the line travels, is `hidden`: a message that a line answers, less its
+/// parts. The same of windows; a message answers them. The rank that answers a window posts the next one meanwhile: it is the bound, or the way
+/// there and back is. While the sender writes a chunk, the receiver copies the one before.
 const QUANTITIES: &str = r#"
+exposed = { difference = "max(answered - 2 c2c - send_alone - receive_alone - send_chunk_more - max(send_more - send_chunk_more, receive_more - receive_chunk_more) - receive_chunk_more, 0)", experiment = "messages one way, answered by a line" }
+hidden = { difference = "max(2 c2c + send_alone + receive_alone + send_chunk_more + max(send_more - send_chunk_more, receive_more - receive_chunk_more) + receive_chunk_more - answered, 0)", experiment = "messages one way, answered by a line" }
+exposed_window = { difference = "max((windows_answered + short_answered - 2 c2c) / W - max(post + take_window + (wait + send_alone) / W, (2 c2c + send_alone + receive_alone + send_once + take_once + wait + (W - 1) * max(send_window, take_window)) / W, write_line, read_line), 0)", experiment = "windows one way, answered by a line" }
+hidden_window = { difference = "max(max(post + take_window + (wait + send_alone) / W, (2 c2c + send_alone + receive_alone + send_once + take_once + wait + (W - 1) * max(send_window, take_window)) / W, write_line, read_line) - (windows_answered + short_answered - 2 c2c) / W, 0)", experiment = "windows one way, answered by a line" }
+
 [sum]
 short_message = ["send_alone", "c2c", "receive_alone"]
 chunks_between = ["max(send_more - send_chunk_more, receive_more - receive_chunk_more)"]
@@ -218,12 +238,12 @@ receiver_bound = ["post + take_window + (wait + send_alone) / W"]
 way_bound = ["(short_message + c2c + send_once + take_once + wait + (W - 1) * max(send_window, take_window)) / W"]
 
 [quantity.half_round_trip]
-terms = ["short_message", "send_chunk_more", "chunks_between", "receive_chunk_more"]
+terms = ["short_message", "send_chunk_more", "chunks_between", "receive_chunk_more", "exposed - hidden"]
 experiment = "ping-pong"
 note = "half of a round trip"
 
 [quantity.rate]
-terms = ["max(receiver_bound, way_bound, write_line, read_line)"]
+terms = ["max(receiver_bound, way_bound, write_line, read_line)", "exposed_window - hidden_window"]
 experiment = "windows of messages"
 note = "time per message in windows of W, each answered"
 "#;
@@ -265,18 +285,24 @@ fn components(points: &[Measured], is_ours: bool) -> Result<String, String> {
     let value = [median(&wait.values), spread(&wait.values)];
     let experiment = "waits for receives that name no rank, of two lengths";
     text += &component("wait", value, "timer", experiment);
+    text += &answered(points)?;
     Ok(text)
 }
 
-/// A component as a line of a model.
-fn component(name: &str, [ns, sd]: [f64; 2], source: &str, experiment: &str) -> String {
-    format!(
-        "{name} = {{ ns = {ns:.2}, sd = {sd:.2}, source = \"{source}\", experiment = \"{experiment}\" }}\n"
-    )
+/// The way between the cores, and what a line answers, as lines of a model.
+fn answered(points: &[Measured]) -> Result<String, String> {
+    let (messages, windows) = (curve(points, ANSWERED)?, curve(points, WINDOWS_ANSWERED)?);
+    let line = "one line there and back between both ranks, without MPI";
+    let message = "messages one way, answered by a line";
+    let window = "windows one way, answered by a line";
+    Ok([
+        component("c2c", curve(points, LINE)?[0].1, "timer", line),
+        component("short_answered", messages[0].1, "timer", message),
+        curve_line(ANSWERED, BY_BYTES, &messages, "timer", message),
+        curve_line(WINDOWS_ANSWERED, BY_WINDOW, &windows, "timer", window),
+    ]
+    .concat())
 }
-
-/// A size, and nanoseconds with their spread.
-type Point = (usize, [f64; 2]);
 
 /// The lines of a model for what more bytes cost, and for those of a chunk of each size.
 fn curve_text(name: &str, curve: &[Point], is_ours: bool) -> String {
@@ -298,16 +324,8 @@ fn curve_text(name: &str, curve: &[Point], is_ours: bool) -> String {
             "the same, of the first or last chunk",
         ),
     ];
-    let list = |curve: &[Point], pick: fn(&Point) -> String| {
-        curve.iter().map(pick).collect::<Vec<_>>().join(", ")
-    };
     let line = |(name, curve, experiment): (String, &[Point], &str)| {
-        let bytes = list(curve, |point| point.0.to_string());
-        let values = list(curve, |point| format!("{:.2}", point.1[0]));
-        let spreads = list(curve, |point| format!("{:.2}", point.1[1]));
-        format!(
-            "{name} = {{ bytes = [{bytes}], ns = [{values}], sd = [{spreads}], source = \"difference\", experiment = \"{experiment}\" }}\n"
-        )
+        curve_line(&name, BY_BYTES, curve, "difference", experiment)
     };
     rows.map(line).concat()
 }
@@ -349,19 +367,6 @@ fn more(points: &[Measured], name: &str) -> Result<Vec<Point>, String> {
     Ok(curve.collect())
 }
 
-/// A text as TOML has it.
-fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for letter in text.chars() {
-        match letter {
-            '"' | '\\' => drop(write!(out, "\\{letter}")),
-            letter if letter.is_control() => out.push(' '),
-            letter => out.push(letter),
-        }
-    }
-    out + "\""
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -401,16 +406,20 @@ mod tests {
             name: name.to_owned(),
             size,
             values: values.to_vec(),
-            met: Vec::new(),
         }
     }
 
-    /// A report of ranks whose messages of 8 bytes take 10 ns of work on each side.
+    /// A report of ranks whose messages of 8 bytes take 10 ns of work on each side, and 5 ns more where their receiver waits for them.
     fn reported() -> Vec<Measured> {
-        let mut points = vec![point("wait", 0, &[5.0])];
-        for (size, send, receive) in [(8, 40.0, 70.0), (64, 55.0, 90.0)] {
+        let mut points = vec![point("wait", 0, &[5.0]), point(LINE, 0, &[60.0])];
+        for (size, send, receive, answered) in [
+            (4, 40.0, 70.0, 145.0),
+            (64, 55.0, 90.0, 170.0),
+            (128, 60.0, 99.0, 180.0),
+        ] {
             points.push(point("send", size, &[send]));
             points.push(point("receive", size, &[receive]));
+            points.push(point(ANSWERED, size, &[answered]));
         }
         for (name, each) in [
             ("send_alone", 10.0),
@@ -424,37 +433,73 @@ mod tests {
             let batch = |size: usize| point(name, size, &[100.0 + each * size as f64]);
             points.extend([8, 32].map(batch));
         }
+        for (depth, time) in [(1, 150.0), (4, 240.0), (48, 2440.0)] {
+            points.push(point(WINDOWS_ANSWERED, depth, &[time]));
+        }
         points
     }
 
     fn model(points: &[Measured]) -> models::Model {
         let head = "name = 'x'\n[parameter]\nbytes = 8\nW = 64\n[component]\n\
-             c2c = { ns = 60, sd = 2, source = 'timer' }\nwrite_line = { ns = 3, sd = 1, source = 'timer' }\n\
-             read_line = { ns = 3, sd = 1, source = 'timer' }\n";
+             write_line = { ns = 3, sd = 1, source = 'timer' }\nread_line = { ns = 3, sd = 1, source = 'timer' }\n";
         let components = components(points, true).expect("all components");
         models::Model::parse("x", &format!("{head}{components}{QUANTITIES}")).expect("a model")
     }
 
     #[test]
-    fn a_miss_that_calls_on_two_cores_contain_is_not_counted_beside_the_way_between_the_cores() {
+    fn a_message_takes_as_long_as_one_that_a_line_answers_less_the_line() {
         let model = model(&reported());
         let half = model.independent("half_round_trip").expect("no circle");
-        let short = half.predict(&model.values());
-        assert_eq!(short.predicted_ns, 10.0 + 60.0 + 10.0);
-        assert_eq!(short.least_certain.as_deref(), Some("c2c"));
-        let at = |name: &str, value| model.values_given(&[(name.to_owned(), value)]);
-        let longer = half.predict(&at("bytes", 64.0).expect("a size"));
-        assert_eq!(longer.predicted_ns, 80.0 + 15.0 + 20.0);
+        let at = |name: &str, value| {
+            let given = [(name.to_owned(), value)];
+            model.values_given(&given).expect("a parameter")
+        };
+        let close = |found: f64, expected: f64| {
+            assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+        };
+        // Parts are 10 + 60 + 10, and 5 more are exposed.
+        close(half.predict(&at("bytes", 4.0)).predicted_ns, 85.0);
+        close(half.predict(&at("bytes", 64.0)).predicted_ns, 110.0);
+        close(half.predict(&at("bytes", 96.0)).predicted_ns, 115.0);
+        // The parts of 64 bytes are 80 + 15 + 20, which is more than they take together.
+        close(
+            model.value("hidden", &at("bytes", 64.0)).expect("a name"),
+            5.0,
+        );
+        close(
+            model.value("exposed", &at("bytes", 64.0)).expect("a name"),
+            0.0,
+        );
         let rate = model.independent("rate").expect("no circle");
-        // The rank that answers is the bound of long windows, the way there and back that of short ones.
-        let long = rate.predict(&model.values());
-        assert_eq!(long.predicted_ns, 15.0 + 30.0 + (5.0 + 10.0) / 64.0);
-        let one = rate.predict(&at("W", 1.0).expect("a window"));
-        assert_eq!(one.predicted_ns, 80.0 + 60.0 + 12.0 + 14.0 + 5.0);
+        // One window and the message that answers it.
+        close(
+            rate.predict(&at("W", 1.0)).predicted_ns,
+            150.0 - 60.0 + 85.0,
+        );
+        close(
+            rate.predict(&at("W", 8.0)).predicted_ns,
+            (440.0 - 60.0 + 85.0) / 8.0,
+        );
+        let long = (3240.0 - 60.0 + 85.0) / 64.0;
+        close(rate.predict(&model.values()).predicted_ns, long);
     }
 
     #[test]
-    fn each_component_has_an_experiment_and_the_spread_of_long_messages_is_their_own() {
+    fn a_cheaper_part_makes_the_message_cheaper() {
+        let model = model(&reported());
+        let gain = |change: &str, quantity: &str| {
+            let change: models::Change = change.parse().expect("a change");
+            let gain = model.what_if(&model.values(), quantity, &[change]);
+            let gain = gain.expect("a quantity");
+            gain.before_ns - gain.after_ns
+        };
+        assert!((gain("send_alone=4", "half_round_trip") - 6.0).abs() < 1e-9);
+        assert!((gain("c2c=0.5x", "half_round_trip") - 30.0).abs() < 1e-9);
+        assert!((gain("post=10", "rate") - 5.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn each_component_has_an_experiment_and_a_spread() {
         let mut points = reported();
         for point in &mut points {
             if point.size == 64 && point.name == "receive" {
@@ -467,15 +512,16 @@ mod tests {
         let given = [("bytes".to_owned(), 64.0)];
         let half = model.independent("half_round_trip").expect("no circle");
         let long = half.predict(&model.values_given(&given).expect("a size"));
-        assert_eq!(long.least_certain.as_deref(), Some("receive_chunk_more"));
-        points.retain(|point| point.name != "post");
-        let error = components(&points, true).expect_err("a component is missing");
-        assert_eq!(error, "the ranks reported post 0 times: expected 2");
-    }
-
-    #[test]
-    fn texts_are_quoted_and_one_outlier_does_not_change_the_spread() {
-        assert_eq!(quoted("a \"b\" \\ \n"), "\"a \\\"b\\\" \\\\  \"");
-        assert!(spread(&[10.0, 11.0, 12.0, 13.0, 1e6]) < 2.0);
+        assert!(long.sd_ns.is_some_and(|sd| sd > 0.0), "{:?}", long.sd_ns);
+        let without = |name: &str| {
+            let mut points = reported();
+            points.retain(|point| point.name != name);
+            components(&points, true).expect_err("a component is missing")
+        };
+        assert_eq!(
+            without("post"),
+            "the ranks reported post 0 times: expected 2"
+        );
+        assert_eq!(without(LINE), "the ranks did not report line");
     }
 }

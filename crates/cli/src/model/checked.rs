@@ -3,21 +3,26 @@
 
 use models::{Model, Values};
 
-use super::calibrated::{Calibration, Measured, library, measure, run_job};
+use super::calibrated::{Calibration, What, library, measure};
 use super::options::CheckOptions;
 use super::report::{Cell, Report, Table};
-use crate::bench::WINDOWS;
+use super::written::Measured;
 use crate::bench::results::median;
+use crate::bench::{HALVES, WINDOWS};
 
-/// Sizes whose half round trips are compared.
-const SIZES: [usize; 4] = [8, 64, 1024, 16384];
 /// Largest residuals of a good model, in per cent: of a half round trip of 8 bytes and of rates, and of other sizes.
 const GOOD_PERCENT: f64 = 5.0;
 const GOOD_SIZES_PERCENT: f64 = 10.0;
 /// Share of runs that must be good.
 const GOOD_RUNS: f64 = 0.9;
 
-/// Compares as often as the options say. A run in which the cores are moved does not count; where that is so in more runs than were asked
+/// What the components of a run are, and what is predicted from them.
+const ON_ONE_HOST: &str = "Components are measured here, interleaved with what is compared. Messages and windows of other sizes, which a line \
+    answers, tell what both sides do at once: that a message answers instead, and what lies between those sizes, is what is predicted.";
+const BETWEEN_HOSTS: &str = "Components are measured here, interleaved with what is compared: a ping-pong of bare libfabric, and calls of libfabric \
+    and of MPI by themselves. What MPI adds to bare libfabric is what is predicted.";
+
+/// Compares as often as the options say; one job measures components and quantities, interleaved. A run in which the cores are moved does not count; where that is so in more runs than were asked
 /// for, nothing can be said.
 pub(super) fn check(options: &CheckOptions) -> Result<Report, String> {
     let library = library(&options.measure)?;
@@ -28,21 +33,17 @@ pub(super) fn check(options: &CheckOptions) -> Result<Report, String> {
         if moved.len() as u32 > options.runs {
             return Err(moved.swap_remove(0));
         }
-        let calibration = measure(&options.measure, &library)?;
-        let limit = options.measure.time_limit;
-        let list = SIZES.map(|size| size.to_string()).join(",");
-        let (_, halves) = run_job(&library, &["latency", &format!("sizes={list}")], limit)?;
-        let (_, windows) = run_job(&library, &[WINDOWS, "sizes=8"], limit)?;
-        let met = calibration.distances.with(&halves).with(&windows);
-        if let Err(text) = met.expect_one() {
+        let (calibration, points) = measure(&options.measure, &library, What::PartsAndQuantities)?;
+        if let Err(text) = calibration.expect_one_distance() {
             moved.push(text);
             continue;
         }
-        let table = compare(&calibration, &format!("Run {run}"), &halves, &windows)?;
-        head = vec![
-            ("library".to_owned(), calibration.version),
-            ("core to core, last run".to_owned(), met.shown()),
-        ];
+        let table = compare(&calibration, &format!("Run {run}"), &points)?;
+        head = vec![("library".to_owned(), calibration.version)];
+        head.extend(calibration.distances.map(|distances| {
+            let name = "core to core, last run".to_owned();
+            (name, distances.shown())
+        }));
         run += 1;
         main += u32::from(table.is_good(true));
         sizes += u32::from(table.is_good(false));
@@ -60,16 +61,21 @@ pub(super) fn check(options: &CheckOptions) -> Result<Report, String> {
         let count = moved.len();
         format!("{count} more runs do not count. In the last of them {text}")
     });
+    let between_hosts = !options.measure.hosts.hosts.is_empty();
+    let (what, how) = match between_hosts {
+        true => ("", BETWEEN_HOSTS),
+        false => (" and rates", ON_ONE_HOST),
+    };
     let mut remarks = vec![
         format!(
-            "{}: half round trip of 8 bytes and rates within {GOOD_PERCENT} % in {main} of {runs} runs",
+            "{}: half round trip of 8 bytes{what} within {GOOD_PERCENT} % in {main} of {runs} runs",
             verdict(main)
         ),
         format!(
             "{}: half round trips of other sizes within {GOOD_SIZES_PERCENT} % in {sizes} of {runs} runs",
             verdict(sizes)
         ),
-        "Components are measured here; none was taken from a quantity that is compared.".to_owned(),
+        how.to_owned(),
     ];
     remarks.extend(moved);
     Ok(Report {
@@ -101,8 +107,7 @@ impl Comparison {
 fn compare(
     calibration: &Calibration,
     title: &str,
-    halves: &[Measured],
-    windows: &[Measured],
+    points: &[Measured],
 ) -> Result<Comparison, String> {
     let model =
         Model::parse("calibration", &calibration.text).map_err(|error| error.to_string())?;
@@ -118,7 +123,8 @@ fn compare(
         table: Table::new(title, &columns),
         residuals: Vec::new(),
     };
-    for point in halves {
+    let named = |name: &'static str| points.iter().filter(move |point| point.name == name);
+    for point in named(HALVES) {
         let values = at(&model, "bytes", point.size)?;
         let name = format!("half round trip, {} bytes", point.size);
         comparison.add(
@@ -129,7 +135,7 @@ fn compare(
             point.size == 8,
         )?;
     }
-    for point in windows {
+    for point in named(WINDOWS) {
         let values = at(&model, "W", point.size)?;
         let name = format!("per message, windows of {}", point.size);
         comparison.add(&model, &values, ("rate", &name), point, true)?;

@@ -3,9 +3,10 @@
 //!
 //! The crate `models` computes. [`options`] reads the command line, [`source`] the model; [`shown`], [`asked`], [`swept`] and
 //! [`windows`] answer, each as a [`report`] that becomes text, Markdown or JSON. [`calibrated`] measures a model's components here,
-//! [`checked`] compares what it predicts, [`traced`] reads traces of a bus, [`timeline`] those of ranks.
+//! [`between_hosts`] those of messages through a network, [`written`] makes a file of them; [`checked`] compares what it predicts, [`traced`] reads traces of a bus, [`timeline`] those of ranks.
 
 mod asked;
+mod between_hosts;
 mod calibrated;
 mod checked;
 mod options;
@@ -17,6 +18,7 @@ mod swept;
 mod timeline;
 mod traced;
 mod windows;
+mod written;
 
 pub(crate) use options::ModelOptions;
 pub(crate) use run::run;

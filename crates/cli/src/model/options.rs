@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use crate::bench::hosts::HostOptions;
 use crate::profile::ProfileOptions;
 
 /// Options of `rankpoint model`.
@@ -93,7 +94,7 @@ pub(super) enum Question {
     Sweep(SweepOptions),
     /// Time per message with windows, credits, a lock
     Window(WindowOptions),
-    /// Measure the components of messages through shared memory, and write them as a model
+    /// Measure the components of messages through shared memory, or between two hosts, and write them as a model
     Calibrate {
         /// The file of the model (default: standard output)
         #[arg(long, short, value_name = "FILE")]
@@ -119,6 +120,8 @@ pub(super) struct MeasureOptions {
     /// Seconds after which a job is given up
     #[arg(long, default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) time_limit: u64,
+    #[command(flatten)]
+    pub(super) hosts: HostOptions,
 }
 
 /// Options of `check`.

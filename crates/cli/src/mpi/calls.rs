@@ -43,6 +43,32 @@ impl Mpi {
         [started, start.elapsed()].map(|time| time.as_nanos() as f64)
     }
 
+    /// Nanoseconds of several series of so many tests of a receive that nothing has come for; `afterwards` lets its message come.
+    ///
+    /// Ends the process if `afterwards` panics, as the library still writes to the slot.
+    pub(crate) fn time_tests(
+        &self,
+        slot: &mut [u8],
+        (from, tag): (i32, i32),
+        window: &mut Window,
+        (tests, series): (usize, usize),
+        afterwards: impl FnOnce(&Self),
+    ) -> Vec<f64> {
+        let size = slot.len();
+        window.start_receives(self, slot, size, from, Tags::same(tag), MPI_COMM_WORLD);
+        let times = (0..series).map(|_| {
+            let start = Instant::now();
+            (0..tests).for_each(|_| window.test(self));
+            start.elapsed().as_nanos() as f64
+        });
+        let times = times.collect();
+        let guard = super::message::EndOnUnwind;
+        afterwards(self);
+        drop(guard);
+        window.wait(self);
+        times
+    }
+
     /// Nanoseconds of receives of nothing from no rank, one MPI_Irecv for each request and one MPI_Waitall.
     pub(crate) fn time_null_window(&self, window: &mut Window) -> f64 {
         let start = Instant::now();

@@ -21,6 +21,7 @@ mod partitions;
 mod persistent;
 mod put_stream;
 mod stream;
+mod tiles;
 mod window;
 
 pub(crate) use calls::PersistentSends;
@@ -30,4 +31,5 @@ pub(crate) use partitions::Partitions;
 pub(crate) use persistent::PersistentReceive;
 pub(crate) use put_stream::{PutStream, WindowSharing};
 pub(crate) use stream::{Sharing, Stream};
+pub(crate) use tiles::TileWindow;
 pub(crate) use window::{PeerGroup, RmaWindow, STRIDED, WindowMemory};

@@ -43,12 +43,19 @@ struct Page {
     from: SharedWord,
     /// Turns that were passed: even when rank 0 has the turn. Written by the rank that has it.
     turns: SharedWord,
+    /// Signals that rank 0 gave. Written by rank 0 only.
+    asked: SharedWord,
+    /// Signals that rank 1 gave. Written by rank 1 only.
+    replied: SharedWord,
 }
 
 /// One end of the line.
 pub(super) struct DistanceProbe {
     page: &'static Page,
     number: Cell<u64>,
+    /// Signals of rank 0 and of rank 1 that this rank has given or awaited.
+    asked: Cell<u64>,
+    replied: Cell<u64>,
     /// Longest usual distance in nanoseconds.
     limit: f64,
     /// Before and after each repetition since the last report.
@@ -67,6 +74,8 @@ impl DistanceProbe {
         let line = Self {
             page: page?,
             number: Cell::new(0),
+            asked: Cell::new(0),
+            replied: Cell::new(0),
             limit,
             met: RefCell::default(),
         };
@@ -101,6 +110,26 @@ impl DistanceProbe {
         let own = self.page.turns.0.load(Ordering::Relaxed);
         // PAIRS: bench_line.turns
         self.page.turns.0.store(own + 1, Ordering::Release);
+    }
+
+    /// Rank 0 gives its next signal.
+    pub(super) fn ask(&self) {
+        signal(&self.page.asked.0, &self.asked);
+    }
+
+    /// Rank 1 waits for the next signal of rank 0.
+    pub(super) fn await_ask(&self) {
+        await_signal(&self.page.asked.0, &self.asked);
+    }
+
+    /// Rank 1 gives its next signal.
+    pub(super) fn reply(&self) {
+        signal(&self.page.replied.0, &self.replied);
+    }
+
+    /// Rank 0 waits for the next signal of rank 1.
+    pub(super) fn await_reply(&self) {
+        await_signal(&self.page.replied.0, &self.replied);
     }
 
     /// Rank 0's end: nanoseconds from core to core.
@@ -149,6 +178,11 @@ impl DistanceProbe {
         self.measure()
     }
 
+    /// All distances since the last report.
+    pub(super) fn all_met(&self) -> Vec<f64> {
+        self.met.take()
+    }
+
     /// What each of so many values has met since the last report; values that come of several runs met what each of these
     /// did. Nothing if runs have had fewer values than others.
     pub(super) fn met(&self, values: usize) -> Vec<Vec<f64>> {
@@ -178,6 +212,20 @@ fn map(path: &str) -> Option<&'static Page> {
     Some(unsafe { &*start.cast::<Page>() })
 }
 
+/// Gives the next signal of a line.
+fn signal(word: &AtomicU64, given: &Cell<u64>) {
+    given.set(given.get() + 1);
+    // PAIRS: bench_line.signal
+    word.store(given.get(), Ordering::Release);
+}
+
+/// Waits for the next signal of a line, without a pause: how long one takes is not known, and would be in what is measured.
+fn await_signal(word: &AtomicU64, awaited: &Cell<u64>) {
+    awaited.set(awaited.get() + 1);
+    // PAIRS: bench_line.signal
+    while word.load(Ordering::Acquire) != awaited.get() {}
+}
+
 /// Waits for another number than the last one.
 fn wait_for(word: &AtomicU64, last: u64) -> u64 {
     loop {
@@ -201,8 +249,12 @@ mod tests {
                 to: word(),
                 from: word(),
                 turns: word(),
+                asked: word(),
+                replied: word(),
             })),
             number: Cell::new(0),
+            asked: Cell::new(0),
+            replied: Cell::new(0),
             limit: 70.0,
             met: RefCell::new(met.to_vec()),
         }
@@ -238,6 +290,29 @@ mod tests {
             turns(&here, 0);
         });
         assert_eq!(log.into_inner().unwrap(), [0, 1, 0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn each_signal_is_awaited_once() {
+        let here = line(&[]);
+        let page = here.page;
+        let log = std::sync::Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let there = DistanceProbe { page, ..line(&[]) };
+                for _ in 0..3 {
+                    there.await_ask();
+                    log.lock().unwrap().push("asked");
+                    there.reply();
+                }
+            });
+            for _ in 0..3 {
+                here.ask();
+                here.await_reply();
+                log.lock().unwrap().push("replied");
+            }
+        });
+        assert_eq!(log.into_inner().unwrap(), ["asked", "replied"].repeat(3));
     }
 
     #[test]

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parts of a message's time, for `rankpoint model calibrate`, and windows of messages, for `check`.
+//! Parts of a message's time, for `rankpoint model calibrate`; for `check` also what the model predicts.
 //!
-//! Three kinds of experiments, none of which is a quantity of the model. Calls of both ranks one after the other on one core are work alone. Calls
+//! Four kinds of experiments, none of which is a quantity of the model. Calls of both ranks one after the other on one core are work alone. Calls
 //! on two cores, a send while its receiver makes no call and a receive whose message has come already, contain lines that the
-//! other core had last: their difference by size is what more bytes cost. Windows that name no rank are what a wait costs by itself.
+//! other core had last: their difference by size is what more bytes cost. Windows that name no rank are what a wait costs by itself. Messages that a cache line [answers](super::answered) are both
+//! ranks at once.
 
 use std::time::{Duration, Instant};
 
 use super::super::line_stream::clock_ns;
 use super::super::results::median;
 use super::turns::OneCore;
-use super::{RankOptions, report};
-use crate::mpi::{Mpi, Tags, WINDOW_TAG, Window};
+use super::{RankOptions, answered, report};
+use crate::mpi::{Mpi, Tags, Window};
 
 /// Name of the job that measures parts.
 pub(crate) const PARTS: &str = "model-parts";
-/// Name of the job that measures windows.
-pub(crate) const WINDOWS: &str = "model-windows";
+/// Name of the job that measures parts and what the model predicts, interleaved.
+pub(crate) const PARTS_AND_QUANTITIES: &str = "model-parts-and-quantities";
 /// Name of the point with nanoseconds from core to core.
 pub(crate) const DISTANCE: &str = "core_to_core";
-/// Windows that are measured.
-const DEPTHS: [usize; 3] = [1, 8, 64];
 
 const TAG: i32 = 1;
 /// Messages between two readings of the clock, and their bytes: they fit in a ring.
@@ -39,9 +38,14 @@ const CLOCK_SAMPLES: usize = 1000;
 
 /// Reports, of blocking calls, `send` (of a batch) and `receive` (of its first message) for each size on two cores, and `send_alone` and
 /// `receive_alone` of batches of the first size on one; of windows, `send_window` and `take_window` on two cores, and `send_once`,
-/// `take_once` and `post` on one; of windows that name no rank, `wait`; then [`DISTANCE`], around and between them. Points
-/// of batches and windows have the number of messages as their size.
-pub(super) fn measure(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
+/// `take_once` and `post` on one; of windows that name no rank, `wait`; what a line [answers](answered::measure), with the quantities of
+/// the model if they are asked for; then [`DISTANCE`], around and between them. Points of batches and windows have the number of messages
+/// as their size.
+pub(super) fn measure(
+    mpi: &Mpi,
+    options: &RankOptions,
+    with_quantities: bool,
+) -> Result<(), String> {
     let mut distances = Vec::new();
     look(mpi, options, &mut distances);
     for &size in &options.sizes {
@@ -79,6 +83,7 @@ pub(super) fn measure(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
     }
     look(mpi, options, &mut distances);
     report(mpi, options, "wait", 0, &null_waits(mpi))?;
+    distances.extend(answered::measure(mpi, options, with_quantities)?);
     report(mpi, options, DISTANCE, 0, &distances)
 }
 
@@ -92,30 +97,6 @@ fn look(mpi: &Mpi, options: &RankOptions, distances: &mut Vec<f64>) {
     }
     mpi.broadcast(&mut 0);
     line.answer();
-}
-
-/// Reports nanoseconds per message of windows, each answered by a short message; the size of a point is the window's.
-pub(super) fn windows(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
-    let size = options.sizes.first().copied().unwrap_or(8);
-    for depth in DEPTHS {
-        let (data, mut slots) = (vec![1_u8; size], vec![2_u8; size * depth]);
-        let mut window = Window::new(depth);
-        let values = options.effort.measure(mpi, |iterations| {
-            let mut answer = [0_u8; 4];
-            for _ in 0..iterations {
-                if mpi.rank == 0 {
-                    mpi.send_window(&data, 1, Tags::same(WINDOW_TAG), &mut window);
-                    mpi.receive(&mut answer, 1, TAG);
-                } else {
-                    mpi.receive_window(&mut slots, size, 0, Tags::same(WINDOW_TAG), &mut window);
-                    mpi.send(&answer, 0, TAG);
-                }
-            }
-        });
-        let each: Vec<f64> = values.iter().map(|time| time / depth as f64).collect();
-        report(mpi, options, "window", depth, &each)?;
-    }
-    Ok(())
 }
 
 /// Nanoseconds of a wait, without what each request costs, in windows of receives that name no rank.
@@ -252,14 +233,14 @@ fn posts_or_none(mpi: &Mpi, posts: Vec<f64>) -> Vec<f64> {
     }
 }
 
-fn timed(clock: f64, action: impl FnOnce()) -> f64 {
+pub(super) fn timed(clock: f64, action: impl FnOnce()) -> f64 {
     let start = Instant::now();
     action();
     (start.elapsed().as_nanos() as f64 - clock).max(0.0)
 }
 
 /// The median time that one reading of the clock takes, in nanoseconds.
-fn clock_median() -> f64 {
+pub(super) fn clock_median() -> f64 {
     let clock: Vec<f64> = (0..CLOCK_SAMPLES).map(|_| clock_ns()).collect();
     median(&clock)
 }
@@ -283,7 +264,7 @@ fn expect_no_wait(mpi: &Mpi, own: &[f64], (batch, size): (usize, usize)) -> Resu
 }
 
 /// The values of ranks 0 and 1, on rank 0.
-fn gathered(mpi: &Mpi, own: Vec<f64>) -> [Vec<f64>; 2] {
+pub(super) fn gathered(mpi: &Mpi, own: Vec<f64>) -> [Vec<f64>; 2] {
     if mpi.rank != 0 {
         let bytes: Vec<u8> = own.iter().flat_map(|value| value.to_le_bytes()).collect();
         mpi.send(&bytes, 0, TAG);

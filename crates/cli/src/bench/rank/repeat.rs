@@ -76,13 +76,22 @@ impl Effort {
         count: usize,
         mut action: impl FnMut(usize),
     ) -> Vec<Vec<f64>> {
-        let mut measure = |effort: &Self, which| {
-            effort.measure(mpi, |iterations| {
-                for _ in 0..iterations {
-                    action(which);
-                }
-            })
-        };
+        self.measure_batches_in_turns(mpi, count, |which, iterations| {
+            for _ in 0..iterations {
+                action(which);
+            }
+        })
+    }
+
+    /// The same of things that several ranks do together, each as a batch of so many iterations.
+    pub(super) fn measure_batches_in_turns(
+        &self,
+        mpi: &Mpi,
+        count: usize,
+        mut batch: impl FnMut(usize, u64),
+    ) -> Vec<Vec<f64>> {
+        let mut measure =
+            |effort: &Self, which| effort.measure(mpi, |iterations| batch(which, iterations));
         if count == 1 {
             return vec![measure(self, 0)];
         }

@@ -8,7 +8,8 @@ use super::distance::DistanceProbe;
 use super::options::RankOptions;
 use super::output::print;
 use super::{
-    calls, collective, many, memory, overlap, pack, pair, parts, queue, rendezvous, rma, threads,
+    calls, collective, global_array, many, memory, network, overlap, pack, pair, parts, queue,
+    rendezvous, rma, threads,
 };
 use crate::mpi::Mpi;
 use crate::settings;
@@ -30,12 +31,16 @@ pub(crate) fn run_rank(words: impl Iterator<Item = OsString>) -> Result<(), Stri
         Mpi::start(&library.to_string_lossy(), options.threads)?.finish();
         return Ok(());
     }
+    if name == global_array::GLOBAL_ARRAY {
+        return global_array::measure(pairs);
+    }
     if name == RATES {
         return threads::measure(pairs);
     }
-    // Calls, parts and windows are no rows of the benchmark's table.
+    // Calls and parts are no rows of the benchmark's table.
     let row = match name.as_str() {
-        calls::CALLS | parts::PARTS | parts::WINDOWS => "latency",
+        calls::CALLS | parts::PARTS | parts::PARTS_AND_QUANTITIES => "latency",
+        network::NETWORK_PARTS | network::NETWORK_PARTS_AND_QUANTITIES => "latency",
         name => name,
     };
     let mut options = RankOptions::parse(row, pairs)?;
@@ -48,8 +53,10 @@ pub(crate) fn run_rank(words: impl Iterator<Item = OsString>) -> Result<(), Stri
     }
     match name.as_str() {
         calls::CALLS => calls::measure(&mpi, &options),
-        parts::PARTS => parts::measure(&mpi, &options),
-        parts::WINDOWS => parts::windows(&mpi, &options),
+        parts::PARTS => parts::measure(&mpi, &options, false),
+        parts::PARTS_AND_QUANTITIES => parts::measure(&mpi, &options, true),
+        network::NETWORK_PARTS => network::measure(&mpi, &options, false),
+        network::NETWORK_PARTS_AND_QUANTITIES => network::measure(&mpi, &options, true),
         "latency" => pair::latency(&mpi, &options),
         "bandwidth" | "rate" => pair::bandwidth(&mpi, &options),
         "bidirectional" => pair::bidirectional(&mpi, &options),
