@@ -14,15 +14,18 @@ use serde_json::{Value, json};
 
 use super::bench_options::{BenchOptions, Clock};
 use super::options::profile;
+use super::over_mpi;
 use super::run::{kib, percent};
 use crate::columns::table;
 
 /// Tiles of the kernel's matrices along an axis, and numbers of a tile along an axis.
-const KERNEL: (usize, usize) = (48, 2);
+pub(super) const KERNEL: (usize, usize) = (48, 2);
 
 pub(super) fn output(options: &BenchOptions) -> Result<String, String> {
     let nic = profile(&options.nic)?;
-    let (text, value) = if options.kernel {
+    let (text, value) = if options.mpi {
+        over_mpi::kernel(options, &nic)?
+    } else if options.kernel {
         kernel(options, &nic)?
     } else if options.sweep {
         sweep(options, &nic)?
@@ -133,7 +136,7 @@ const fn name(clock: Clock) -> &'static str {
     }
 }
 
-fn millions(rate: f64) -> String {
+pub(super) fn millions(rate: f64) -> String {
     format!("{:.3} M/s", rate / 1e6)
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Options of `rankpoint resources bench`.
 
+use std::path::PathBuf;
+
 use channels::emulated::{Features, Level, Object, Sharing, Workload};
 use clap::{Args, ValueEnum};
 
@@ -75,6 +77,15 @@ pub(crate) struct BenchOptions {
     /// Instead, a product of matrices in a global array, in each category
     #[arg(long, conflicts_with = "share")]
     pub(super) kernel: bool,
+    /// The kernel by gets and puts of an MPI library, beside the emulation
+    #[arg(long, requires = "kernel")]
+    pub(super) mpi: bool,
+    /// Launcher of another MPI library, with its flags
+    #[arg(long, requires = "mpi")]
+    pub(super) mpiexec: Option<String>,
+    /// Folder of the library
+    #[arg(long, requires = "mpi")]
+    pub(super) library_path: Option<PathBuf>,
     /// A profile with the sections timing and constants
     #[arg(long, default_value = "connectx4", value_name = "NAME|FILE")]
     pub(super) nic: String,

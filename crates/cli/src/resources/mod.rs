@@ -2,12 +2,13 @@
 //! `rankpoint resources`: what threads take of a network interface, and what sharing it costs.
 //!
 //! The crate `channels` counts, recommends and emulates. [`options`] and [`bench_options`] read the command line; [`show`], [`map`],
-//! [`recommend`], [`mod@bench`] and [`probe`] answer one question each, as text or JSON.
+//! [`recommend`], [`mod@bench`] with [`over_mpi`], and [`probe`] answer one question each, as text or JSON.
 
 mod bench;
 mod bench_options;
 mod map;
 mod options;
+mod over_mpi;
 mod probe;
 mod recommend;
 mod run;
