@@ -187,8 +187,7 @@ impl Window {
     fn open_with_lock(&self, rank: u32) -> Result<()> {
         let opening = self.epochs.opening.lock();
         let _opening = opening.unwrap_or_else(PoisonError::into_inner);
-        let access = &self.targets[rank as usize].access;
-        match access.load(Ordering::Relaxed) {
+        match self.targets[rank as usize].mark() {
             access::NONE => self.take_lock(rank, Hold::Shared, "an operation on a window"),
             _ => Ok(()),
         }

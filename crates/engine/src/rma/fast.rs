@@ -26,7 +26,7 @@ pub fn open_target(window: &Window, rank: i32) -> Option<&Target> {
         return None;
     };
     // account: argument-checks
-    if target.access.load(Ordering::Relaxed) | window.epochs.open_to_all() == 0 {
+    if target.mark() | window.epochs.open_to_all() == 0 {
         cold_path();
         return None;
     }
@@ -47,6 +47,15 @@ pub fn open_target_of_world(window: &Window, world_rank: i32) -> Option<&Target>
 }
 
 impl Target {
+    /// What this process may do at the target (see [`access`]).
+    // account: argument-checks
+    // TIER: short
+    #[inline(always)]
+    pub(super) fn mark(&self) -> u8 {
+        // PAIRS: window.access. After MPI_Win_lock_all another thread may have taken the lock of the target.
+        self.access.load(Ordering::Acquire)
+    }
+
     /// The address behind `bytes` bytes at an address in the target's process, if they lie in memory that this process maps.
     // account: rank-translation
     // TIER: short

@@ -40,7 +40,8 @@ impl Window {
             Hold::Shared => access::SHARED,
             Hold::Exclusive => access::EXCLUSIVE,
         };
-        target.access.store(mark, Ordering::Relaxed);
+        // PAIRS: window.access. The thread that reads the mark accesses the target under the lock that this one has taken.
+        target.access.store(mark, Ordering::Release);
         Ok(())
     }
 

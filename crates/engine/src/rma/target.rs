@@ -2,7 +2,7 @@
 //! The members of a window as targets, and the part of a target's memory that an operation names.
 
 use layout::Layout;
-use sys::sync::{AtomicU8, AtomicU32, Ordering};
+use sys::sync::{AtomicU8, AtomicU32};
 
 use fabric::window::WindowView;
 
@@ -109,7 +109,7 @@ impl Window {
         let Some(target) = self.targets.get(remote.rank as usize) else {
             return self.no_target(remote.rank).map(|()| None);
         };
-        if target.access.load(Ordering::Relaxed) | self.epochs.open_to_all() == 0 {
+        if target.mark() | self.epochs.open_to_all() == 0 {
             self.open(remote.rank as u32)?;
         }
         let layout = remote.datatype.layout();
