@@ -65,6 +65,28 @@ pub(crate) const PKG_CONFIG: Tool = Tool {
     probe: &["pkg-config", "--version"],
     package: "pkg-config",
 };
+/// For a virtual machine with a device that this one lacks.
+pub(crate) const QEMU: Tool = Tool {
+    name: "QEMU",
+    probe: &["qemu-system-x86_64", "--version"],
+    package: "qemu-system-x86",
+};
+/// What the first process of a virtual machine runs.
+pub(crate) const BUSYBOX: Tool = Tool {
+    name: "a static busybox",
+    probe: &["busybox", "true"],
+    package: "busybox-static",
+};
+/// The libraries of RDMA devices, with the plugin of the emulated one.
+pub(crate) const VERBS: Tool = Tool {
+    name: "rdma-core's libraries",
+    probe: &[
+        "sh",
+        "-c",
+        "ldconfig -p | grep -q librdmacm && ls /usr/lib/*/libibverbs/librxe*",
+    ],
+    package: "libibverbs1 ibverbs-providers librdmacm1 iproute2",
+};
 
 impl Tool {
     /// Whether it is there.

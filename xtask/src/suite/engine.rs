@@ -15,7 +15,7 @@ use crate::shell;
 /// The package of the engine, whose folder its tests run in.
 const FOLDER: &str = "crates/engine";
 /// Its library, as cargo calls it.
-const LIBRARY: &str = "engine";
+pub(super) const LIBRARY: &str = "engine";
 /// Longest time of one run in seconds.
 const LIMIT_S: &str = "900";
 
@@ -122,7 +122,7 @@ fn each_value(
     scope: Scope,
     what: &str,
 ) -> Result<Found, String> {
-    let executable = executable()?;
+    let executable = executable_of(LIBRARY)?;
     let log = format!("{}.log", variable.to_lowercase());
     let runs = values.iter().map(|value| {
         let mut command = shell::limited(LIMIT_S, &executable);
@@ -138,8 +138,8 @@ fn each_value(
     Found::sum(runs, what)
 }
 
-/// The executable with the tests of the engine's library.
-fn executable() -> Result<PathBuf, String> {
+/// The executable with the tests of a library.
+pub(super) fn executable_of(library: &str) -> Result<PathBuf, String> {
     let mut cargo = shell::command(env!("CARGO"));
     cargo.args(BUILD_OF_TESTS);
     cargo.args(["--no-run", "--message-format", "json"]);
@@ -150,9 +150,9 @@ fn executable() -> Result<PathBuf, String> {
     let text = String::from_utf8_lossy(&built.stdout);
     let found = text.lines().find_map(|line| {
         let message: Value = serde_json::from_str(line).ok()?;
-        let is_it = message["target"]["name"] == LIBRARY && message["profile"]["test"] == true;
+        let is_it = message["target"]["name"] == library && message["profile"]["test"] == true;
         let path = message["executable"].as_str().filter(|_| is_it)?;
         Some(PathBuf::from(path))
     });
-    found.ok_or_else(|| format!("cargo built no tests of the library {LIBRARY}"))
+    found.ok_or_else(|| format!("cargo built no tests of the library {library}"))
 }

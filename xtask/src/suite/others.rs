@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Test suites that scripts of `tests` build and run: those of Python's MPI bindings, of MPICH, of a library of solvers, and ours on several
-//! hosts.
+//! hosts and over Verbs.
 
+use super::engine;
 use super::found::Found;
 use super::scope::Scope;
 use crate::tools::{self, Tool};
@@ -89,6 +90,28 @@ pub(super) fn hosts(scope: Scope) -> Result<Found, String> {
     suite.run(scope)
 }
 
+/// Ours of jobs over Verbs, in a virtual machine with an emulated RDMA device.
+pub(super) fn rdma(scope: Scope) -> Result<Found, String> {
+    if scope == Scope::Quick {
+        return Ok(Found::Skipped("only in a thorough run".to_owned()));
+    }
+    let suite = Suite {
+        name: "rdma",
+        script: "tests/rdma/run.py",
+        arguments: [&[]; 2],
+        needs: &[tools::PYTHON, tools::QEMU, tools::BUSYBOX, tools::VERBS],
+        limit_s: 3600,
+    };
+    let executables: Vec<String> = ["fabric", engine::LIBRARY]
+        .iter()
+        .map(|library| {
+            let path = engine::executable_of(library)?;
+            Ok(format!("--executable={library}={}", path.display()))
+        })
+        .collect::<Result<_, String>>()?;
+    suite.run_where(scope, &executables, &[])
+}
+
 impl Suite {
     /// The suite, and in a thorough run all of it once more where every receive that may be is offered.
     fn run_with_offers_too(&self, scope: Scope) -> Result<Found, String> {
@@ -98,7 +121,7 @@ impl Suite {
             (Scope::Thorough, Found::Tests { .. }) => {}
         }
         let [variable, value] = OFFERS;
-        let offered = self.run_where(scope, &[(variable, value)]);
+        let offered = self.run_where(scope, &[], &[(variable, value)]);
         let runs = [
             ("as usual".to_owned(), Ok(usual)),
             (format!("{variable}={value}"), offered),
@@ -108,11 +131,16 @@ impl Suite {
     }
 
     fn run(&self, scope: Scope) -> Result<Found, String> {
-        self.run_where(scope, &[])
+        self.run_where(scope, &[], &[])
     }
 
-    /// The suite with these variables in the environment.
-    fn run_where(&self, scope: Scope, variables: &[(&str, &str)]) -> Result<Found, String> {
+    /// The suite with these further arguments, and with these variables in the environment.
+    fn run_where(
+        &self,
+        scope: Scope,
+        more: &[String],
+        variables: &[(&str, &str)],
+    ) -> Result<Found, String> {
         let script = shell::root().join(self.script);
         if let Err(why) = tools::need(self.needs) {
             return Ok(Found::Skipped(why));
@@ -127,7 +155,8 @@ impl Suite {
         let mut command = shell::command("timeout");
         command.args(["-k", "10", &self.limit_s.to_string(), "python3"]);
         command.arg(&script).arg(&prefix).arg(&folder);
-        command.args(arguments).envs(variables.iter().copied());
+        command.args(arguments).args(more);
+        command.envs(variables.iter().copied());
         let log: String = variables
             .iter()
             .map(|(_, value)| format!("-{value}"))

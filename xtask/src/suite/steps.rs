@@ -97,6 +97,7 @@ pub(super) const STEPS: &[Step] = &[
     ("python", others::python),
     ("mpich", others::mpich),
     ("hosts", others::hosts),
+    ("rdma", others::rdma),
     ("applications", others::applications),
     ("instructions", instruction_counts),
     ("release-fast", programs::unchecked),

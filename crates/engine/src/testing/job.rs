@@ -111,7 +111,9 @@ impl Job {
         body: &(impl Fn(&'static Process, &Self) -> R + Sync),
     ) -> Vec<R> {
         let mut settings = settings.clone();
-        "lo".clone_into(&mut settings.network.interface);
+        if settings.network.interface.is_empty() {
+            "lo".clone_into(&mut settings.network.interface);
+        }
         let settings = &settings;
         std::thread::scope(|scope| {
             let end = EndOnDrop(&self.nodes);

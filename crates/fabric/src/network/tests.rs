@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two processes' networks in one process, over libfabric on the loopback interface. Skipped where libfabric is not installed.
+//! Two processes' networks in one process, over libfabric on the loopback interface, or on the network that the environment names. Skipped where libfabric is not installed.
 
 use std::io;
 use std::ptr::{NonNull, null};
@@ -100,14 +100,28 @@ fn pair_with(
     let nets = files.map(|file| {
         let segment = Arc::new(Segment::attach(file).unwrap());
         let rank = ranks.next().unwrap();
+        let [provider, interface] = ["RANKPOINT_PROVIDER", "RANKPOINT_INTERFACE"].map(named);
         let plan = NetPlan {
             sharing: sharings[rank as usize],
+            choice: Choice {
+                provider: provider.as_deref(),
+                interface: interface.as_deref().or(PLAN.choice.interface),
+            },
             ..PLAN
         };
         let me = PeerIndex::new(rank);
         &**Box::leak(Box::new(Network::open(segment, me, &plan).unwrap()))
     });
     Some((nets, launchers))
+}
+
+/// A part of the network's name in the environment, for runs of the tests on networks other than loopback.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "says on which network the tests run"
+)]
+fn named(variable: &str) -> Option<String> {
+    std::env::var(variable).ok()
 }
 
 /// The VCI that the tests use there and here.
