@@ -38,9 +38,9 @@ pub(crate) const PUT_DONE: u8 = 14;
 pub(crate) const INJECT_IN_ORDER: u8 = 15;
 /// The memory of a posted receive, into which the peer may write its next message for it: the receive's key, words = receive's id, capacity,
 /// where the memory is, address of the proof, where the claim word is, cells of the peer consumed so far; the number of the
-/// offer in the auxiliary bits.
+/// offer in the auxiliary bits. Of a peer on another node: words = receive's id, capacity, address, key, 0, cells consumed.
 pub(crate) const OFFER: u8 = 16;
-/// The sender sends chunks to an offered receive: words = receive's id, bytes of the message.
+/// The sender sends chunks to an offered receive, or puts a message there: words = receive's id, bytes of the message.
 pub(crate) const TAKEN: u8 = 17;
 /// The sender has written a message into an offered receive; the auxiliary bits tell when: words = receive's id, bytes of the message.
 pub(crate) const LANDED: u8 = 18;

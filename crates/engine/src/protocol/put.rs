@@ -17,7 +17,7 @@ use crate::vci::VciState;
 use crate::vci::link::Queued;
 
 /// Shortest message that is put, in bytes: to open memory costs both sides some time.
-const LEAST_BYTES: usize = 16 << 10;
+pub(super) const LEAST_BYTES: usize = 16 << 10;
 
 /// Asks the sender to put the data of a receive; false when the receive is to get them in chunks. `ids` are those of the sender's
 /// operation and of the receive.
@@ -133,6 +133,8 @@ pub(crate) fn put_ended(state: &mut VciState, token: u64) {
     let is_active =
         |index: &RequestIndex| state.slab.record(*index).kind == record_kind::SEND_ACTIVE;
     if let Some(index) = sent.filter(is_active) {
+        let peer = state.slab.entry(index).target;
+        rendezvous::note_put_ended(state, peer, token);
         if state.slab.entry(index).remote != 0 {
             announce_end(state, index);
         }

@@ -515,11 +515,30 @@ impl PostedQueue {
         let same = same.map(|earlier| posted(slab.entry(earlier), key));
         let earlier = wild.chain(same);
         let grant = self.granted.grant(node, entry, key, earlier)?;
+        self.note_offered(slab, index, grant.slot as u64);
+        Some(grant)
+    }
+
+    /// As [`Self::offer`], to a sender on another node; whether it may be.
+    pub(crate) fn offer_far(
+        &mut self,
+        slab: &mut RequestSlab,
+        index: RequestIndex,
+        key: Key,
+    ) -> bool {
+        // Wildcards do not fit the keys of the library's own receives.
+        let same = self.chains.before(slab, index, key);
+        let earlier = same.map(|earlier| posted(slab.entry(earlier), key));
+        let claim = self.granted.grant_far(slab.entry(index), key, earlier);
+        let noted = claim.map(|claim| self.note_offered(slab, index, claim));
+        noted.is_some()
+    }
+
+    fn note_offered(&mut self, slab: &mut RequestSlab, index: RequestIndex, claim: u64) {
         slab.record_mut(index).kind = record_kind::RECEIVE_OFFERED;
-        slab.entry_mut(index).remote = grant.slot as u64;
+        slab.entry_mut(index).remote = claim;
         self.special += 1;
         self.offered += 1;
-        Some(grant)
     }
 
     /// A receive is not offered any longer.

@@ -16,7 +16,7 @@ use super::copy_mode::CopyModes;
 use super::counts::Counts;
 use super::link::{Backlog, Incoming, Links, Streams};
 use super::matching::PostedQueue;
-use super::offers::{Known, OfferGains};
+use super::offers::{Known, OfferGains, Stored};
 use super::spare::Spare;
 use super::trace::Trace;
 use super::unexpected::UnexpectedQueue;
@@ -45,6 +45,8 @@ pub(crate) struct VciState {
     pub(crate) streaming: Vec<Streams>,
     /// Memory that peers have offered.
     pub(crate) known: Known,
+    /// The same of peers on other nodes.
+    pub(crate) stored: Stored,
     /// Sends that wait for their receivers.
     pub(crate) offered: u32,
     /// Bytes of chunks taken in since this rank last pushed its own, while it has some.
@@ -165,6 +167,7 @@ impl VciState {
             backlogs: Vec::new(),
             streaming: Vec::new(),
             known: Known::default(),
+            stored: Stored::default(),
             offered: 0,
             taken_in: 0,
             events: 0,

@@ -8,7 +8,7 @@ use crate::board::CARD_BYTES;
 use crate::identity::MOST_VCIS;
 
 /// Version of cards and frames; processes of one job must agree.
-const WIRE_VERSION: u16 = 3;
+const WIRE_VERSION: u16 = 4;
 /// Begins every card; read with the other byte order it is another number.
 const MAGIC: u32 = 0x5250_4e31;
 /// Where the parts of a card begin.

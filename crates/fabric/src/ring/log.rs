@@ -30,6 +30,16 @@ impl RingSender {
         (first..published).filter_map(move |number| Some((number, self.logged(number)?)))
     }
 
+    /// The cells from number `first` on, consumed or not, the oldest first; `None` if some were overwritten, or so many were never published.
+    ///
+    /// Also for rings whose cells a relay consumes.
+    pub fn published_since(&self, first: u64) -> Option<impl Iterator<Item = CellContents> + '_> {
+        let published = self.published();
+        let kept = u64::from(self.back.as_deref()?.view.cell_count);
+        let is_kept = published.checked_sub(first)? <= kept;
+        is_kept.then(|| (first..published).filter_map(|number| self.logged(number)))
+    }
+
     /// The contents of a cell of the last lap.
     fn logged(&self, number: u64) -> Option<CellContents> {
         let view = self.back.as_deref()?.view;
@@ -82,6 +92,28 @@ mod tests {
             assert!(log.first().is_none_or(|first| first.0 >= known));
             assert_eq!(log.len() as u64, sent - known);
         }
+    }
+
+    #[test]
+    fn published_cells_are_known_until_they_are_overwritten() {
+        let (mut sender, mut receiver) = private_ring(8, 8192).unwrap();
+        assert!(sender.published_since(0).is_some_and(|it| it.count() == 0));
+        assert!(sender.published_since(1).is_none());
+        for sent in 0..40u64 {
+            assert!(sender.put_words(1, 0, sent, &[sent]));
+            assert!(receiver.peek().is_some());
+            receiver.advance();
+            let published = sent + 1;
+            for first in 0..=published {
+                let words = |it: &crate::ring::RingSender| {
+                    let cells = it.published_since(first)?;
+                    Some(cells.map(|cell| cell.match_word).collect::<Vec<_>>())
+                };
+                let kept = (published - first <= 8).then(|| (first..published).collect());
+                assert_eq!(words(&sender), kept, "{first} of {published}");
+            }
+        }
+        assert!(sender.published_since(u64::MAX).is_none());
     }
 
     #[test]

@@ -215,8 +215,7 @@ fn why_not(
         };
     };
     let reason = match variant {
-        Variant::Read | Variant::Pieces | Variant::Write => None,
-        Variant::WriteLog => Some("offers receives that are never cancelled"),
+        Variant::Read | Variant::Pieces | Variant::Write | Variant::WriteLog => None,
         Variant::Write1 => Some("acknowledges every eager message, too"),
         Variant::Write2 => {
             Some("acknowledges every eager message, too; two threads cannot send at once")
@@ -235,6 +234,9 @@ fn why_not(
     if options.fabric.kind == FabricKind::Tcp {
         let reason = match variant {
             Variant::Read => "between nodes receivers do not read",
+            Variant::WriteLog => {
+                "for partitions, with RANKPOINT_RENDEZVOUS=write: their receives are never cancelled"
+            }
             Variant::Pieces => "for memory that is not one run of bytes, and short messages",
             _ => "nodes share no word by which a receiver could take an offer back",
         };

@@ -91,14 +91,14 @@ pub(super) fn choose(options: &MessageOptions) -> Chosen {
 fn between_nodes(options: &MessageOptions) -> (Choice, Rule) {
     let finding = match options.rendezvous {
         Setting::Write => {
-            "nor with RANKPOINT_RENDEZVOUS=write: nodes share no word by which a receiver could take an offer back"
+            "with RANKPOINT_RENDEZVOUS=write those of partitions are, which nobody cancels: write-log"
         }
         Setting::Auto | Setting::Read | Setting::Pieces => {
             "memory that is not one run of bytes, and messages of less than 16 KiB, go in chunks"
         }
     };
     let rule = Rule {
-        rule: "between nodes no receive is offered, and the network writes what the sender announces",
+        rule: "between nodes this receive is not offered, and the network writes what the sender announces",
         finding: finding.to_owned(),
     };
     (Choice::Put, rule)

@@ -301,6 +301,8 @@ fn post_receives(state: &mut VciState, index: RequestIndex, sender: Geometry) ->
             .map_or(0, |it| it.bytes_of(sender, number).len());
         let record = state.slab.record_mut(message);
         (record.kind, record.bytes) = (record_kind::RECEIVE_POSTED, room as u64);
+        // Its memory is not open.
+        state.slab.entry_mut(message).inline[0] = 0;
         let word = data_word(sender.channel, number);
         post_operation(state, message, Key { word, peer });
     }

@@ -16,12 +16,14 @@
 //! |---|---|
 //! | [`sender`], [`receiver`] | the cells of either side |
 //! | [`offers`] | offers: who makes and who uses them; drives the state machines of crate `protocols` |
+//! | [`far_offers`] | the same between nodes, of partitions |
 //! | [`movers`] | copies without the ring |
 //! | [`pipeline`] | chunks through the ring |
 //! | [`policy`] | which of these a communicator wants, and whether offers pay |
 
 #[cfg(test)]
 mod auto_tests;
+mod far_offers;
 mod movers;
 mod offers;
 #[cfg(test)]
@@ -37,6 +39,7 @@ mod random_tests;
 mod receiver;
 mod sender;
 
+pub(super) use far_offers::note_put_ended;
 pub(super) use offers::{Answer, arrived_offer, note_answered, write_offered};
 pub(crate) use offers::{may_be_offered, note_posted};
 pub(crate) use pipeline::push_streams;

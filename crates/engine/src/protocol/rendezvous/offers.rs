@@ -13,6 +13,7 @@ use fabric::trace::{TraceControl, TraceKind};
 use protocols::{Key as PairKey, Kind, ReceiveId, SendAction, SendEvent, SendId};
 
 use super::super::{cell, complete_offered, is_contiguous, named_by_peer, send_control};
+use super::far_offers;
 use super::movers::write_landing;
 use super::policy::{note_post, rendezvous_of, weighs_offers};
 use super::sender::announce;
@@ -44,6 +45,9 @@ pub(crate) fn note_posted(state: &mut VciState, index: RequestIndex, key: Key) {
 
 /// Offers the memory of a receive to its sender, if its communicator wants that and it is safe.
 fn offer_receive(state: &mut VciState, index: RequestIndex, key: Key) {
+    if is_far(state, key.peer) {
+        return far_offers::offer(state, index, key);
+    }
     let entry = state.slab.entry(index);
     let is_typed = |entry: &RequestEntry| {
         entry
@@ -133,9 +137,19 @@ fn can_offer(state: &VciState, peer: LinkIndex) -> bool {
     node.offers && peer != node.own_link() && node.handle.is_here(node.peers.process(peer))
 }
 
+/// Whether a peer is on another node.
+fn is_far(state: &VciState, peer: LinkIndex) -> bool {
+    let node = &state.node;
+    !node.handle.is_here(node.peers.process(peer))
+}
+
 /// Handles an OFFER cell.
 pub(in super::super) fn arrived_offer(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
+    if is_far(state, incoming.peer) {
+        far_offers::arrived(state, ring);
+        return true;
+    }
     let (peer, word) = (incoming.peer, incoming.ring.match_word());
     let number = incoming.aux();
     let [receive, capacity, place, proof, table, consumed] =
@@ -200,6 +214,9 @@ pub(in super::super) fn write_offered(
     peer: LinkIndex,
     word: u64,
 ) -> Option<bool> {
+    if is_far(state, peer) {
+        return far_offers::put_offered(state, index, peer, word);
+    }
     let is_asked = rendezvous_of(state, state.slab.entry(index)) == Rendezvous::Write;
     if is_asked && can_offer(state, peer) {
         // So that an offer may meet the first message, too.

@@ -26,7 +26,9 @@ pub(crate) struct Granted {
     senders: Vec<GrantedTo>,
     /// Memory of the segment for the claim words of further senders.
     fresh: std::ops::Range<u64>,
-    /// Offers that were taken back.
+    /// The rules of offers to senders on other nodes.
+    far: ReceiveSide,
+    /// Offers that were taken back, or whose receives got a message another way.
     pub(crate) withdrawn: u64,
 }
 
@@ -40,6 +42,9 @@ struct GrantedTo {
 }
 
 const _: () = assert!(MOST_OFFERS == u16::BITS as usize);
+
+/// In place of a claim word: the sender is on another node.
+const FAR: u64 = u64::MAX;
 
 /// A new offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,8 +97,10 @@ impl Granted {
     pub(crate) fn new(most: u64) -> Self {
         let most = usize::try_from(most).map_or(MOST_OFFERS, |most| most.min(MOST_OFFERS));
         let config = Config::new(Variant::Write, Fabric::RINGS).with_offers(most);
+        let far = Config::new(Variant::WriteLog, Fabric::NODES).with_offers(most);
         Self {
             rules: ReceiveSide::new(config),
+            far: ReceiveSide::new(far),
             actions: Vec::new(),
             senders: Vec::new(),
             fresh: 0..0,
@@ -160,17 +167,57 @@ impl Granted {
         })
     }
 
+    /// As [`Self::grant`], to a sender on another node; what has no claim word has this in its place.
+    pub(crate) fn grant_far(
+        &mut self,
+        entry: &RequestEntry,
+        key: Key,
+        earlier: impl IntoIterator<Item = PostedReceive>,
+    ) -> Option<u64> {
+        let candidate = posted(entry, key);
+        if !self.far.may_offer(earlier, candidate) {
+            return None;
+        }
+        self.handle_far(ReceiveEvent::Posted {
+            receive: candidate.receive,
+            source: Source(key.peer.get()),
+            key: candidate.key,
+            capacity: entry.record.bytes,
+            is_long: true,
+        });
+        let is_sent = |action: &ReceiveAction| matches!(action, ReceiveAction::SendRtr { .. });
+        self.actions.iter().any(is_sent).then_some(FAR)
+    }
+
+    fn handle_far(&mut self, event: ReceiveEvent) {
+        self.actions.clear();
+        self.far.handle(event, &mut self.actions);
+    }
+
+    /// A message meets a receive that is offered to a sender on another node: the sender does not use the offer, or it would have put this
+    /// message there. The rest is that of all receives.
+    fn meet_far(&mut self, event: ReceiveEvent, receive: ReceiveId) -> Reclaimed {
+        self.handle_far(event);
+        self.handle_far(ReceiveEvent::ChunksDone { receive });
+        self.withdrawn += 1;
+        Reclaimed::Free
+    }
+
     /// Takes an offered receive back for an eager message that it matches.
     pub(crate) fn meet_eager(&mut self, entry: &RequestEntry, key: Key) -> Reclaimed {
         let (receive, source) = (receive_of(entry), Source(key.peer.get()));
-        self.handle(ReceiveEvent::Eager {
+        let event = ReceiveEvent::Eager {
             receive,
             source,
             send: SendId(0),
             key: PairKey(key.word),
             bytes: 0,
             is_synchronous: false,
-        });
+        };
+        if entry.remote == FAR {
+            return self.meet_far(event, receive);
+        }
+        self.handle(event);
         self.revoke(entry)
     }
 
@@ -181,14 +228,18 @@ impl Granted {
         key: Key,
         [bytes, sender]: [u64; 2],
     ) -> Reclaimed {
-        self.handle(ReceiveEvent::Rts {
+        let event = ReceiveEvent::Rts {
             receive: receive_of(entry),
             capacity: entry.record.bytes,
             source: Source(key.peer.get()),
             send: SendId(sender),
             key: PairKey(key.word),
             bytes,
-        });
+        };
+        if entry.remote == FAR {
+            return self.meet_far(event, receive_of(entry));
+        }
+        self.handle(event);
         let reclaimed = self.revoke(entry);
         if reclaimed == Reclaimed::Claimed {
             // The sender does not read the claim word again.
@@ -209,6 +260,10 @@ impl Granted {
     /// Takes an offered receive back to cancel it.
     pub(crate) fn cancel(&mut self, entry: &RequestEntry) -> Reclaimed {
         let receive = receive_of(entry);
+        if entry.remote == FAR {
+            // Only its sender could say whether it puts, and nobody cancels the receives that are offered to one.
+            return Reclaimed::Claimed;
+        }
         self.handle(ReceiveEvent::Cancel { receive });
         self.revoke(entry)
     }
@@ -246,10 +301,11 @@ impl Granted {
         is_whole: bool,
     ) -> Landing {
         let (receive, source) = (receive_of(entry), Source(peer.get()));
+        let is_far = self.far.knows(receive);
         if self.rules.is_offered(receive) && !self.is_claimed(peer, entry.remote as usize) {
             return Landing::Fault("wrote into a receive that it had not claimed");
         }
-        self.handle(match is_whole {
+        let event = match is_whole {
             true => ReceiveEvent::Landed {
                 source,
                 receive,
@@ -260,7 +316,11 @@ impl Granted {
                 receive,
                 bytes,
             },
-        });
+        };
+        match is_far {
+            true => self.handle_far(event),
+            false => self.handle(event),
+        }
         let mut landing = Landing::Matched;
         for action in &self.actions {
             match *action {
@@ -269,7 +329,7 @@ impl Granted {
                 _ => {}
             }
         }
-        if landing == Landing::Matches {
+        if landing == Landing::Matches && !is_far {
             let _ = self.end(peer, entry.remote as usize);
         }
         landing
@@ -279,6 +339,7 @@ impl Granted {
     pub(crate) fn chunks_done(&mut self, receive: u64) {
         let receive = ReceiveId(receive);
         self.handle(ReceiveEvent::ChunksDone { receive });
+        self.handle_far(ReceiveEvent::ChunksDone { receive });
     }
 
     fn is_claimed(&mut self, sender: LinkIndex, slot: usize) -> bool {

@@ -4,4 +4,5 @@
 
 mod exchanges;
 mod lanes;
+mod offers;
 mod wrong_calls;
