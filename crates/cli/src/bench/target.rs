@@ -56,6 +56,30 @@ pub(crate) struct Target {
 }
 
 impl Target {
+    /// Has the first half of so many ranks run on the first host, and the other half on the second one.
+    pub(super) fn spread(&mut self, hosts: &HostOptions, ranks: u32) {
+        let half = (ranks / 2).max(1);
+        let slots = hosts
+            .hosts
+            .iter()
+            .take(2)
+            .map(|host| format!("{host}:{half}"));
+        let slots: Vec<String> = slots.collect();
+        self.launcher.extend(["-hosts".to_owned(), slots.join(",")]);
+        self.oversubscribed_launcher.clear();
+        self.reach_by(hosts);
+    }
+
+    /// Sets the command that reaches hosts, if one is given.
+    fn reach_by(&mut self, hosts: &HostOptions) {
+        let variable = launch::settings::LAUNCHER_VARIABLE.to_owned();
+        let command = hosts
+            .launcher
+            .iter()
+            .map(|command| (variable.clone(), command.clone()));
+        self.environment.extend(command);
+    }
+
     /// The launcher's command line for so many ranks.
     pub(super) fn launcher(&self, ranks: u32) -> &[String] {
         if ranks > sys::cores::usable_cores() && !self.oversubscribed_launcher.is_empty() {
@@ -100,14 +124,7 @@ pub(crate) fn settle(targets: &mut [Target], hosts: &HostOptions) -> Result<(), 
         }
         target.launcher = hosts.fill(&target.hosts_launcher);
         target.oversubscribed_launcher.clear();
-        let command = hosts.launcher.iter();
-        let command = command.map(|command| {
-            (
-                launch::settings::LAUNCHER_VARIABLE.to_owned(),
-                command.clone(),
-            )
-        });
-        target.environment.extend(command);
+        target.reach_by(hosts);
     }
     Ok(())
 }
@@ -249,6 +266,18 @@ mod tests {
             (&*all[1].environment["P"], &*all[1].environment["T"]),
             ("1", "2")
         );
+    }
+
+    #[test]
+    fn halves_of_the_ranks_are_on_two_hosts() {
+        let mut own: Target = serde_json::from_str(r#"{"name": "a", "launcher": ["x"]}"#).unwrap();
+        let hosts = HostOptions {
+            hosts: ["h1", "h2", "h3"].map(str::to_owned).to_vec(),
+            launcher: Some("rsh".to_owned()),
+        };
+        own.spread(&hosts, 8);
+        assert_eq!(own.launcher(8), ["x", "-hosts", "h1:4,h2:4"]);
+        assert_eq!(own.environment[launch::settings::LAUNCHER_VARIABLE], "rsh");
     }
 
     #[test]

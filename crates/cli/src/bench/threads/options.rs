@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
+use super::super::hosts::HostOptions;
 use super::super::options::{Sizes, sizes};
 use super::{Mode, Operation};
 
@@ -30,6 +31,12 @@ pub(in super::super) struct ThreadsOptions {
     /// What carries messages: nothing arrives on `null`, where sends are measured without a receiver, and puts as messages
     #[arg(long, value_enum, value_delimiter = ',', default_value = "shm,null")]
     pub(super) fabrics: Vec<Fabric>,
+    /// Threads or ranks of the first host send to those of the second, on no other fabric
+    #[command(flatten)]
+    pub(super) hosts: HostOptions,
+    /// Values of RANKPOINT_NET_SHARING, with --hosts
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "vci,process")]
+    pub(super) sharing: Vec<Sharing>,
     /// Values of RANKPOINT_LOCKS
     #[arg(long, value_enum, value_delimiter = ',', default_value = "vci")]
     pub(super) locks: Vec<Locks>,
@@ -97,8 +104,12 @@ macro_rules! words {
 }
 
 words! {
-    /// What carries messages.
-    Fabric "RANKPOINT_FABRIC": Shm "shm", Null "null"
+    /// What carries messages; between hosts it is not set.
+    Fabric "RANKPOINT_FABRIC": Shm "shm", Null "null", #[value(skip)] Hosts "hosts"
+}
+words! {
+    /// How many contexts of the network threads have.
+    Sharing "RANKPOINT_NET_SHARING": Vci "vci", Process "process"
 }
 words! {
     /// Which locks threads take.
@@ -117,6 +128,14 @@ impl ThreadsOptions {
         all.filter(wanted)
             .filter(|mode| mode.has(operation))
             .collect()
+    }
+
+    /// What carries messages: between hosts, if there are several.
+    pub(super) fn fabrics(&self) -> &[Fabric] {
+        match self.hosts.hosts.len() {
+            0 | 1 => &self.fabrics,
+            _ => &[Fabric::Hosts],
+        }
     }
 
     /// Numbers of threads on so many cores.

@@ -18,6 +18,8 @@ pub(super) fn render(results: &ThreadResults, form: Form) -> String {
     let title = |case: &Case| {
         let carried = match (case.operation, case.fabric.name()) {
             (Operation::Isend, "null") => "sends only, on a fabric that carries nothing",
+            (Operation::Isend, "hosts") => "messages between two hosts",
+            (Operation::Put, "hosts") => "puts from one host to another",
             (Operation::Isend, _) => "messages between two processes",
             (Operation::Put, "null") => "puts sent as messages, on a fabric that carries nothing",
             (Operation::Put, _) => "puts from one process into another",
@@ -97,6 +99,12 @@ fn mode(case: &Case) -> String {
                 text.push_str(&format!(", {what} {name}"));
             }
         }
+    }
+    if let Some(sharing) = case.sharing {
+        text.push_str(match sharing.name() {
+            "process" => ", one context",
+            _ => ", a context each",
+        });
     }
     text
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::super::job::RankReport;
 use super::super::results::{Library, median};
-use super::options::{Fabric, Locks, Progress};
+use super::options::{Fabric, Locks, Progress, Sharing};
 use super::{Mode, Operation};
 
 /// Everything that one run has found.
@@ -30,6 +30,8 @@ pub(super) struct Case {
     pub(super) mode: Mode,
     /// Models of locks and progress, of this library with threads.
     pub(super) models: Option<(Locks, Progress)>,
+    /// Contexts of the network, of this library with threads between hosts.
+    pub(super) sharing: Option<Sharing>,
     pub(super) threads: u32,
     pub(super) size_bytes: usize,
     pub(super) window: u32,
@@ -196,6 +198,7 @@ mod tests {
             fabric: Fabric::Shm,
             mode,
             models: None,
+            sharing: None,
             threads: 2,
             size_bytes: 8,
             window: 64,

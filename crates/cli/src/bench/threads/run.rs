@@ -10,7 +10,7 @@ use super::super::results::Library;
 use super::super::run::{self, command_line, processor, tell};
 use super::super::table::Form;
 use super::super::target::{self, Target};
-use super::options::{Fabric, Locks, Progress};
+use super::options::{Fabric, Locks, Progress, Sharing};
 use super::page;
 use super::results::{Case, ThreadResults};
 use super::{Mode, RATES, RatePlan, ThreadsOptions};
@@ -88,7 +88,7 @@ pub(in super::super) fn run(options: &ThreadsOptions) -> Result<(), String> {
 fn cases(options: &ThreadsOptions, libraries: usize, cores: u32) -> Vec<Case> {
     let mut cases = Vec::new();
     for &operation in &options.ops {
-        for &fabric in &options.fabrics {
+        for &fabric in options.fabrics() {
             for &size_bytes in &options.sizes.0 {
                 for &window in &options.windows {
                     for threads in options.thread_counts(cores) {
@@ -98,6 +98,7 @@ fn cases(options: &ThreadsOptions, libraries: usize, cores: u32) -> Vec<Case> {
                             fabric,
                             mode,
                             models: None,
+                            sharing: None,
                             threads,
                             size_bytes,
                             window,
@@ -117,8 +118,15 @@ fn cases(options: &ThreadsOptions, libraries: usize, cores: u32) -> Vec<Case> {
 /// A case with all models, and with the peers.
 fn side_by_side(options: &ThreadsOptions, case: Case, libraries: usize) -> Vec<Case> {
     let ours = models(options, case.mode).map(|models| Case { models, ..case });
+    let ours = ours.flat_map(|case| {
+        let all = options.sharing.iter().map(|&sharing| Some(sharing));
+        let all = all.filter(move |_| case.fabric == Fabric::Hosts && case.models.is_some());
+        let all: Vec<_> = all.collect();
+        let all = if all.is_empty() { vec![None] } else { all };
+        all.into_iter().map(move |sharing| Case { sharing, ..case })
+    });
     let peers = match case.fabric {
-        Fabric::Null => 1,
+        Fabric::Null | Fabric::Hosts => 1,
         Fabric::Shm => libraries,
     };
     let theirs = (1..peers).map(|library| Case { library, ..case });
@@ -147,7 +155,7 @@ fn measure(options: &ThreadsOptions, target: &Target, case: Case, results: &mut 
     let mut set = |name: &str, value: &str| {
         target.environment.insert(name.to_owned(), value.to_owned());
     };
-    if case.library == 0 {
+    if case.library == 0 && case.fabric != Fabric::Hosts {
         set(Fabric::VARIABLE, case.fabric.name());
     }
     if let Some((locks, progress)) = case.models {
@@ -157,8 +165,11 @@ fn measure(options: &ThreadsOptions, target: &Target, case: Case, results: &mut 
             set("RANKPOINT_VCIS", "64");
         }
     }
+    if let Some(sharing) = case.sharing {
+        set(Sharing::VARIABLE, sharing.name());
+    }
     let shared = match case.fabric {
-        Fabric::Shm => Ok(None),
+        Fabric::Shm | Fabric::Hosts => Ok(None),
         Fabric::Null => SharedFolder::new().map(Some),
     };
     let outcome = shared.and_then(|shared| {
@@ -173,6 +184,9 @@ fn measure(options: &ThreadsOptions, target: &Target, case: Case, results: &mut 
             verify: !options.no_verify,
             meet: shared.as_ref().map(|shared| shared.folder.clone()),
         };
+        if case.fabric == Fabric::Hosts {
+            target.spread(&options.hosts, plan.ranks());
+        }
         let mut words = vec![RATES.to_owned()];
         words.extend(plan.words());
         let limit = Duration::from_secs(options.time_limit);
@@ -217,8 +231,12 @@ fn described(targets: &[Target], case: &Case) -> String {
         .map(|(locks, progress)| format!(", locks {}, progress {}", locks.name(), progress.name()));
     let (fabric, threads) = (case.fabric.name(), case.threads);
     let (size, models) = (case.size_bytes, models.unwrap_or_default());
+    let sharing = case
+        .sharing
+        .map(|sharing| format!(", contexts by {}", sharing.name()));
+    let sharing = sharing.unwrap_or_default();
     let operation = case.operation.name();
-    format!("{name} {operation} {mode} on {fabric}, {threads} threads, {size} B{models}")
+    format!("{name} {operation} {mode} on {fabric}, {threads} threads, {size} B{models}{sharing}")
 }
 
 fn write_files(options: &ThreadsOptions, results: &ThreadResults) -> Result<(), String> {
@@ -231,4 +249,45 @@ fn write_files(options: &ThreadsOptions, results: &ThreadResults) -> Result<(), 
         run::write(file, page::render(results, Form::Markdown).as_bytes())?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::super::options::Sharing;
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: ThreadsOptions,
+    }
+
+    fn parsed(words: &str) -> ThreadsOptions {
+        let usual = "x --ops isend --modes processes,serial --threads 2";
+        Line::parse_from(usual.split(' ').chain(words.split_whitespace())).options
+    }
+
+    #[test]
+    fn between_hosts_threads_have_a_context_each_or_one_for_all() {
+        let cases = cases(&parsed("--hosts a,b"), 2, 4);
+        let all = cases.iter().map(|case| (case.mode, case.sharing));
+        let expected = [
+            (Mode::Processes, None),
+            (Mode::Serial, Some(Sharing::Vci)),
+            (Mode::Serial, Some(Sharing::Process)),
+        ];
+        assert_eq!(all.collect::<Vec<_>>(), expected);
+        let is_ours = |case: &Case| case.fabric == Fabric::Hosts && case.library == 0;
+        assert!(cases.iter().all(is_ours));
+    }
+
+    #[test]
+    fn on_one_host_there_are_no_contexts_to_share() {
+        let cases = cases(&parsed("--fabrics shm"), 2, 4);
+        // Both libraries, and ours first.
+        assert_eq!(cases.len(), 4);
+        assert!(cases.iter().all(|case| case.sharing.is_none()));
+    }
 }
