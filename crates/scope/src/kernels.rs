@@ -373,7 +373,11 @@ mod tests {
                 return;
             };
             let with = loads_and_stores(kernel, &passes.to_string()).expect("valgrind is there");
-            let counted = (with.0 - without.0, with.1 - without.1);
+            // The harness of the tests takes a few more or less each time.
+            let counted = (
+                with.0.saturating_sub(without.0),
+                with.1.saturating_sub(without.1),
+            );
             assert!(
                 counted.0 >= loads && counted.1 >= stores,
                 "{kernel}: {counted:?} loads and stores in {passes} passes, expected {loads} and {stores} or more"
