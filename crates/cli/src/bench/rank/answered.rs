@@ -30,7 +30,7 @@ pub(crate) const WINDOWS_ANSWERED: &str = "windows_answered";
 pub(crate) const HALVES: &str = "half_round_trip";
 pub(crate) const WINDOWS: &str = "window";
 
-/// What ranks 0 and 1 do again and again.
+/// The exchange that ranks 0 and 1 repeat.
 #[derive(Clone, Copy)]
 enum Exchange {
     /// A line there and back.

@@ -38,7 +38,7 @@ struct Plan {
 #[derive(Clone, Copy, Default)]
 struct Timed(u64, u64);
 
-/// What a thread did: gets, puts, products of tiles.
+/// The operations of a thread: gets, puts, products of tiles.
 type Tally = [Timed; 3];
 
 /// Runs as a rank; the words are `key=value` pairs.
@@ -229,7 +229,7 @@ fn add(tally: &mut Tally, more: Tally) {
     }
 }
 
-/// What all clients did, on the server.
+/// The operations of all clients, summed on the server.
 fn gathered(mpi: &Mpi, own: Tally) -> Tally {
     let mut all = own;
     let mut bytes = Vec::new();

@@ -167,7 +167,7 @@ impl Granted {
         })
     }
 
-    /// As [`Self::grant`], to a sender on another node; what has no claim word has this in its place.
+    /// As [`Self::grant`], to a sender on another node. Returns the mark that such a receive has in place of a claim word.
     pub(crate) fn grant_far(
         &mut self,
         entry: &RequestEntry,
