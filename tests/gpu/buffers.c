@@ -14,6 +14,9 @@ static int (*cu_alloc)(Device *, size_t);
 static int (*cu_free)(Device);
 static int (*cu_in)(Device, const void *, size_t);
 static int (*cu_out)(void *, Device, size_t);
+static int (*cu_name)(char *, int, int);
+/* Whether the driver is the double, whose memory has bounds that kernels cannot leave unnoticed. */
+static int is_double;
 
 #define DRIVER(call)                                                    \
     do {                                                                \
@@ -46,8 +49,12 @@ static void load_driver(void)
     *(void **)&cu_free = symbol(library, "cuMemFree_v2");
     *(void **)&cu_in = symbol(library, "cuMemcpyHtoD_v2");
     *(void **)&cu_out = symbol(library, "cuMemcpyDtoH_v2");
+    *(void **)&cu_name = symbol(library, "cuDeviceGetName");
     void *context;
+    char name[128];
     DRIVER(cu_init(0));
+    DRIVER(cu_name(name, sizeof name, 0));
+    is_double = strcmp(name, "double of a GPU") == 0;
     DRIVER(cu_retain(&context, 0));
     DRIVER(cu_set_current(context));
 }
@@ -212,6 +219,30 @@ static void pack_and_unpack(MPI_Datatype type, int count, int laid_out_on_device
     drop(&image);
 }
 
+/* A type that leaves the allocation: the driver's words come through, and the request is gone. A GPU finds such accesses only at the
+ * ends of its large pages, and serves no further call then. */
+static void leave_the_allocation(const Buffer *one)
+{
+    int class, code, length;
+    char text[MPI_MAX_ERROR_STRING];
+    MPI_Request request;
+    MPI_Datatype far;
+    MPI_Type_vector(20, 1, 2, MPI_DOUBLE, &far);
+    MPI_Type_commit(&far);
+    code = MPI_Send(address(one), 1, far, rank, 6, MPI_COMM_WORLD);
+    MPI_Error_class(code, &class);
+    CHECK(class == MPI_ERR_BUFFER);
+    MPI_Error_string(code, text, &length);
+    CHECK(strstr(text, "cuLaunchKernel") != NULL);
+    MPI_Irecv(address(one), 1, far, rank, 7, MPI_COMM_WORLD, &request);
+    double twenty[20] = {0};
+    MPI_Send(twenty, 20, MPI_DOUBLE, rank, 7, MPI_COMM_WORLD);
+    code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Error_class(code, &class);
+    CHECK(class == MPI_ERR_BUFFER);
+    MPI_Type_free(&far);
+}
+
 /* What is not done is an error, and no access. */
 static void errors(void)
 {
@@ -238,22 +269,8 @@ static void errors(void)
     MPI_Error_class(code, &class);
     CHECK(class == MPI_ERR_TRUNCATE);
     CHECK(memcmp(contents(&one), nine, 32) == 0);
-    /* A type that leaves the allocation: the driver's words come through, and the request is gone. */
-    MPI_Datatype far;
-    MPI_Type_vector(20, 1, 2, MPI_DOUBLE, &far);
-    MPI_Type_commit(&far);
-    code = MPI_Send(address(&one), 1, far, rank, 6, MPI_COMM_WORLD);
-    MPI_Error_class(code, &class);
-    CHECK(class == MPI_ERR_BUFFER);
-    MPI_Error_string(code, text, &length);
-    CHECK(strstr(text, "cuLaunchKernel") != NULL);
-    MPI_Irecv(address(&one), 1, far, rank, 7, MPI_COMM_WORLD, &request);
-    double twenty[20] = {0};
-    MPI_Send(twenty, 20, MPI_DOUBLE, rank, 7, MPI_COMM_WORLD);
-    code = MPI_Wait(&request, MPI_STATUS_IGNORE);
-    MPI_Error_class(code, &class);
-    CHECK(class == MPI_ERR_BUFFER);
-    MPI_Type_free(&far);
+    if (is_double)
+        leave_the_allocation(&one);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     drop(&one);
     drop(&other);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask big-machine [--prefix DIR] [--folder DIR]`: what two cores without a GPU cannot show, in ten minutes and
-//! without questions. Tables, JSON and logs go into one folder, with a page that says what was left out and why.
+//! `cargo xtask big-machine [--prefix DIR] [--folder DIR] [--minutes N]`: what two cores without a GPU cannot show, in ten minutes
+//! and without questions. Tables, JSON and logs go into one folder, with a page that says what was left out and why.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::peers::PEERS;
 use crate::suite::gpu_in_this_machine;
 use crate::{bench, install, shell};
 
-/// Time of everything.
+/// Time of everything, unless an option gives another; the times of the parts below are shares of it.
 const LIMIT: Duration = Duration::from_secs(600);
 /// Time of fetching peers, and of the checks of GPUs.
 const FETCH_LIMIT: Duration = Duration::from_secs(120);
@@ -40,6 +40,7 @@ struct Run {
     prefix: PathBuf,
     peers: Option<PathBuf>,
     start: Instant,
+    limit: Duration,
     cores: usize,
     done: Vec<String>,
     skipped: Vec<String>,
@@ -54,6 +55,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let told = |error: std::io::Error| format!("{}: {error}", folder.display());
     fs::create_dir_all(&folder).map_err(told)?;
     let folder = folder.canonicalize().map_err(told)?;
+    let limit = match value(arguments, "--minutes")?.map(str::parse::<u64>) {
+        Some(Ok(minutes @ 1..)) => Duration::from_secs(60 * minutes),
+        Some(_) => return Err("--minutes: expected a number from 1 on".to_owned()),
+        None => LIMIT,
+    };
     let prefix = match value(arguments, "--prefix")? {
         Some(prefix) => PathBuf::from(prefix),
         None => install::into_target()?,
@@ -69,16 +75,17 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         prefix,
         peers: None,
         start,
+        limit,
         cores: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         done: Vec::new(),
         skipped: Vec::new(),
         failed: Vec::new(),
     };
     run.find_peers();
-    run.threads();
-    run.models();
-    run.ranks();
     run.gpu();
+    run.threads();
+    run.ranks();
+    run.models();
     let page = run.write_page()?;
     shell::say(&page);
     if run.failed.is_empty() {
@@ -89,13 +96,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 
 /// The value of an option.
 fn value<'a>(arguments: &'a [String], name: &str) -> Result<Option<&'a str>, String> {
-    let known = ["--folder", "--prefix", "--part"];
+    let known = ["--folder", "--prefix", "--minutes", "--part"];
     if let Some(strange) = arguments
         .iter()
         .step_by(2)
         .find(|it| !known.contains(&&***it))
     {
-        return Err(format!("{strange}: expected {}", known[..2].join(" or ")));
+        return Err(format!("{strange}: expected {}", known[..3].join(" or ")));
     }
     let mut pairs = arguments.chunks(2);
     match pairs.find(|pair| pair[0] == name) {
@@ -244,9 +251,10 @@ impl Run {
 
     /// The time that a part may take; `None`, which is noted, if there is too little.
     fn time_for(&mut self, name: &str, most: Duration) -> Option<Duration> {
-        let left = LIMIT.saturating_sub(self.start.elapsed()).min(most);
+        let share = most.mul_f64(self.limit.div_duration_f64(LIMIT));
+        let left = self.limit.saturating_sub(self.start.elapsed()).min(share);
         if left < LEAST {
-            self.skip(name, "the ten minutes were up");
+            self.skip(name, "the time was up");
             return None;
         }
         shell::say(&format!("== {name}, {} s at most", left.as_secs()));
@@ -387,6 +395,7 @@ mod tests {
             folder,
             peers: None,
             start: Instant::now(),
+            limit: LIMIT,
             cores: 2,
             done: Vec::new(),
             skipped: Vec::new(),
@@ -403,7 +412,7 @@ mod tests {
         run.threads();
         assert!(run.done.is_empty() && run.failed.is_empty());
         for part in ["peers", "gpu", "threads-null", "threads-shm"] {
-            let why = format!("{part}: the ten minutes were up");
+            let why = format!("{part}: the time was up");
             assert!(run.skipped.contains(&why), "{:?}", run.skipped);
         }
         let sharing = "threads-shm with 2 threads without sharing cores";

@@ -6,7 +6,8 @@ use std::sync::OnceLock;
 use layout::Layout;
 use layout_cuda::{CudaError, Driver, Gpu, MemorySpace, Stream};
 
-use crate::layouts::{Numbers, packed, pattern, unpack};
+use crate::layouts::Numbers;
+use crate::roundtrip::check;
 
 fn driver() -> &'static Driver {
     static DRIVER: OnceLock<Driver> = OnceLock::new();
@@ -86,39 +87,7 @@ fn layouts_pack_and_unpack_on_the_device() {
         let layout = numbers.layout();
         let elements = 1 + numbers.below(3);
         let range = numbers.range(layout.size() * elements);
-        let (low, span) = layout.span(elements).expect("small");
-        let memory: Vec<u8> = (0..span).map(pattern).collect();
-        let expected = packed(&layout, &memory, -low, range.clone());
-        let laid_out = gpu.allocate(span).expect("small");
-        let target = gpu.allocate(range.len()).expect("small");
-        let base = laid_out.address().wrapping_add_signed(-low);
-        let on_device = gpu.prepare(&layout).expect("a small table");
-        let mut found = vec![0; range.len()];
-        let mut image = vec![0; span];
-        let mut wanted = vec![0x33; span];
-        unpack(&layout, &mut wanted, -low, range.clone(), &expected);
-        let stream = Stream::default();
-        // SAFETY: both memories are as long as the layout and the range need.
-        unsafe {
-            gpu.copy_in(laid_out.address(), memory.as_ptr(), span)
-                .expect("copies");
-            let packed_at = target.address();
-            on_device
-                .pack(base, range.clone(), packed_at, stream)
-                .expect("packs");
-            gpu.copy_out(packed_at, found.as_mut_ptr(), found.len())
-                .expect("copies");
-            gpu.copy_in(laid_out.address(), [0x33].repeat(span).as_ptr(), span)
-                .expect("copies");
-            on_device
-                .unpack(base, range.clone(), packed_at, stream)
-                .expect("unpacks");
-            gpu.copy_out(laid_out.address(), image.as_mut_ptr(), span)
-                .expect("copies");
-        }
-        gpu.synchronize(stream).expect("nothing is left");
-        assert_eq!(found, expected, "{layout:?} {range:?}");
-        assert_eq!(image, wanted, "{layout:?} {range:?}");
+        check(gpu, &layout, range);
     }
 }
 
