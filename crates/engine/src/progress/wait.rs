@@ -137,7 +137,7 @@ impl WaitPolicy {
     /// Yields before a sleep.
     fn most_yields(&self) -> u64 {
         let is_shared = if self.has_own_core() {
-            self.neighbour.is_here(self.now_ms())
+            self.neighbour.is_here()
         } else {
             self.has_external_load()
         };
@@ -154,7 +154,7 @@ impl WaitPolicy {
     /// Yields the core once.
     fn make_room(&self, yields: &mut Yields) {
         if self.has_own_core() {
-            self.neighbour.make_room(yields, self.now_ms());
+            self.neighbour.make_room(yields);
         } else {
             yields.count += 1;
             cores::yield_core();
@@ -164,10 +164,6 @@ impl WaitPolicy {
     /// Whether neither the ranks nor the threads of this rank outnumber cores, so that a long yield means external load.
     fn has_own_core(&self) -> bool {
         !self.is_oversubscribed && !self.oversubscription.outnumbers_cores()
-    }
-
-    fn now_ms(&self) -> u64 {
-        self.node.header().clock_ms.load(Ordering::Relaxed)
     }
 
     fn show(&self, call: &str, what: u32, events: u64) {

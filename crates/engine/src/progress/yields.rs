@@ -16,8 +16,10 @@ const LONG: Duration = Duration::from_micros(200);
 /// So many in a row are no accident.
 const MANY: u32 = 2;
 
-/// How long they are believed.
-const BELIEVED_MS: u64 = 1000;
+/// How long they are believed at first, and at most. What is found again within that time after it has ended is believed twice as
+/// long: a program that runs for a moment makes ranks sleep for a moment only.
+const FIRST: Duration = Duration::from_millis(10);
+const MOST: Duration = Duration::from_secs(1);
 
 /// The yields of one wait since something last happened.
 #[derive(Default)]
@@ -28,37 +30,63 @@ pub(super) struct Yields {
 }
 
 /// Whether a rank's yields have found another program on its core.
-#[derive(Default)]
 pub(super) struct Neighbour {
+    start: Instant,
     /// How many of the last yields, of this wait and of those before, were long.
     long: AtomicU32,
-    /// Job time until which external load is assumed.
-    until_ms: AtomicU64,
+    /// Nanoseconds after the start until which external load is assumed, 0 where none has been found.
+    until_ns: AtomicU64,
+    /// For how long it is assumed.
+    believed_ns: AtomicU64,
+}
+
+impl Default for Neighbour {
+    fn default() -> Self {
+        Self {
+            start: Instant::now(),
+            long: AtomicU32::new(0),
+            until_ns: AtomicU64::new(0),
+            believed_ns: AtomicU64::new(0),
+        }
+    }
 }
 
 impl Neighbour {
-    pub(super) fn is_here(&self, now_ms: u64) -> bool {
-        self.until_ms.load(Ordering::Relaxed) > now_ms
+    pub(super) fn is_here(&self) -> bool {
+        let until = self.until_ns.load(Ordering::Relaxed);
+        until != 0 && self.is_here_at(self.start.elapsed())
+    }
+
+    fn is_here_at(&self, now: Duration) -> bool {
+        Duration::from_nanos(self.until_ns.load(Ordering::Relaxed)) > now
     }
 
     /// Gives the core away once.
-    pub(super) fn make_room(&self, yields: &mut Yields, now_ms: u64) {
+    pub(super) fn make_room(&self, yields: &mut Yields) {
         yields.count += 1;
         let begun = yields.ended.unwrap_or_else(Instant::now);
         cores::yield_core();
         let now = Instant::now();
         yields.ended = Some(now);
-        self.learn(now - begun, now_ms);
+        self.learn(now - begun, now - self.start);
     }
 
-    fn learn(&self, took: Duration, now_ms: u64) {
+    fn learn(&self, took: Duration, now: Duration) {
         if took < LONG {
             if self.long.load(Ordering::Relaxed) != 0 {
                 self.long.store(0, Ordering::Relaxed);
             }
         } else if self.long.fetch_add(1, Ordering::Relaxed) + 1 >= MANY {
             self.long.store(0, Ordering::Relaxed);
-            self.until_ms.store(now_ms + BELIEVED_MS, Ordering::Relaxed);
+            let until = Duration::from_nanos(self.until_ns.load(Ordering::Relaxed));
+            let before = Duration::from_nanos(self.believed_ns.load(Ordering::Relaxed));
+            let believed = match now < until + before {
+                true => (2 * before).min(MOST),
+                false => FIRST,
+            };
+            let ns = |time: Duration| time.as_nanos() as u64;
+            self.believed_ns.store(ns(believed), Ordering::Relaxed);
+            self.until_ns.store(ns(now + believed), Ordering::Relaxed);
         }
     }
 }
@@ -101,19 +129,45 @@ mod tests {
         assert_eq!(yields[0], 0);
     }
 
+    const SHORT: Duration = Duration::from_nanos(300);
+
     #[test]
     fn only_long_yields_in_a_row_tell_of_somebody_else() {
         let neighbour = Neighbour::default();
-        let short = Duration::from_nanos(300);
-        for took in [short, 2 * LONG, short, 2 * LONG, short] {
-            neighbour.learn(took, 500);
-            assert!(!neighbour.is_here(0));
+        let start = Duration::from_millis(500);
+        for took in [SHORT, 2 * LONG, SHORT, 2 * LONG, SHORT] {
+            neighbour.learn(took, start);
+            assert!(!neighbour.is_here_at(start));
         }
-        neighbour.learn(2 * LONG, 500);
-        neighbour.learn(2 * LONG, 500);
-        assert!(neighbour.is_here(500 + BELIEVED_MS - 1));
-        assert!(!neighbour.is_here(500 + BELIEVED_MS));
-        neighbour.learn(2 * LONG, 2000);
-        assert!(!neighbour.is_here(2000));
+        neighbour.learn(2 * LONG, start);
+        neighbour.learn(2 * LONG, start);
+        assert!(neighbour.is_here_at(start + FIRST / 2));
+        assert!(!neighbour.is_here_at(start + FIRST));
+    }
+
+    #[test]
+    fn what_is_found_again_and_again_is_believed_longer() {
+        let neighbour = Neighbour::default();
+        let mut now = Duration::from_millis(500);
+        let found = |now| {
+            (0..MANY).for_each(|_| neighbour.learn(2 * LONG, now));
+            let ends = |believed: Duration| {
+                let last = now + believed - Duration::from_millis(1);
+                neighbour.is_here_at(last) && !neighbour.is_here_at(now + believed)
+            };
+            (0..20)
+                .map(|power| FIRST * (1 << power))
+                .chain([MOST])
+                .find(|&it| ends(it))
+        };
+        for believed in [FIRST, 2 * FIRST, 4 * FIRST] {
+            assert_eq!(found(now), Some(believed));
+            now += believed + Duration::from_millis(5);
+        }
+        for _ in 0..10 {
+            now += found(now).unwrap();
+        }
+        assert_eq!(found(now), Some(MOST));
+        assert_eq!(found(now + 3 * MOST), Some(FIRST));
     }
 }
