@@ -111,6 +111,7 @@ operations! {
     }
     Reduce "reduce" "MPI_Reduce: bytes of the vector", Chain {
         Shared "shared" "Every member publishes its operand in shared memory.";
+        SharedParts "shared_parts" "Every member combines a part of all operands in shared memory.";
         Tree "tree" "A binomial tree in rank order.";
         Knomial "knomial" "A tree in which each rank has up to degree - 1 children at each distance.";
         Linear "linear" "Every rank sends to rank 0, which combines in rank order.";
@@ -120,6 +121,7 @@ operations! {
     }
     Allreduce "allreduce" "MPI_Allreduce: bytes of the vector", Chain {
         Shared "shared" "Every member publishes its operand in shared memory.";
+        SharedParts "shared_parts" "Every member combines a part of all operands in shared memory.";
         RecursiveDoubling "recursive_doubling" "Pairs at distances 1, 2, 4... exchange whole vectors.";
         Rabenseifner "rabenseifner" "Halves are exchanged and combined, then collected (Rabenseifner).";
         Ring "ring" "Parts go round a ring twice: to be combined, and to be collected.";

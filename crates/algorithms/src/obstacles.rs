@@ -171,6 +171,9 @@ impl Typed for Reduce {
             Self::Shared => {
                 shared_operands(case).or_else(|| unless(shared::elements(case).is_some(), LARGE))
             }
+            Self::SharedParts => {
+                shared_operands(case).or_else(|| unless(shared::shares(case).is_some(), LARGE))
+            }
             Self::Rabenseifner => own_grouping(case).or_else(|| many_elements(case)),
             Self::Tree | Self::Knomial => own_grouping(case),
             Self::Linear | Self::Chain => None,
@@ -184,6 +187,9 @@ impl Typed for Allreduce {
         match self {
             Self::Shared => {
                 shared_operands(case).or_else(|| unless(shared::elements(case).is_some(), LARGE))
+            }
+            Self::SharedParts => {
+                shared_operands(case).or_else(|| unless(shared::shares(case).is_some(), LARGE))
             }
             Self::Rabenseifner => own_grouping(case).or_else(|| many_elements(case)),
             Self::Ring => unless(case.commutative, ORDERED)

@@ -92,13 +92,30 @@ pub fn elements(case: &Case) -> Option<Rounds> {
     (most > 0).then(|| Rounds::of(case.elements, most))
 }
 
-/// The rounds of an allreduce in which each of two members combines half of the elements: two a step, for operands and results, of
-/// at most `most` elements each; `None` where one round or two are enough for all operands.
-pub fn halves(case: &Case) -> Option<Rounds> {
-    let whole = elements(case).filter(|rounds| case.ranks == 2 && rounds.count > 2)?;
-    Some(Rounds {
-        count: 2 * case.elements.div_ceil(2 * whole.most),
-        most: whole.most,
+/// Places for parts in what a member publishes where each combines a part: of two members only the other one's part.
+pub const fn places(members: u32) -> usize {
+    if members == 2 { 1 } else { members as usize }
+}
+
+/// The rounds of a reduction in which each member combines a part of the elements of a step, at most `most`. A step has two rounds, for
+/// operands and for results. `None` if a buffer does not hold an element for each member.
+pub fn shares(case: &Case) -> Option<Rounds> {
+    let (members, size) = (
+        case.ranks as usize,
+        (case.bytes / case.elements.max(1)).max(1),
+    );
+    // Whole lines where elements allow it.
+    let room = buffer_bytes(case.ranks) / places(case.ranks);
+    let room = match room / 64 * 64 / size {
+        0 => room / size,
+        lines => lines,
+    };
+    let even = case.elements.div_ceil(members);
+    let lines = (even * size).next_multiple_of(64) / size;
+    let most = lines.max(even).max(1).min(room);
+    (most > 0).then(|| Rounds {
+        count: 2 * case.elements.div_ceil(members * most),
+        most,
     })
 }
 

@@ -19,6 +19,7 @@ pub(super) fn rounds(algorithm: Algorithm, parameter: u64, case: &Case) -> u64 {
     let (inner, outer) = (u64::from(folded.ranks.ilog2()), u64::from(folded.extra > 0));
     match (operation, algorithm.name()) {
         (_, "shared") => area_rounds(operation, case),
+        (_, "shared_parts") => shared::shares(case).map_or(1, |rounds| rounds.count as u64),
         (_, "shared_chain") => {
             let rounds = shared::elements(case).map_or(1, |rounds| rounds.count as u64);
             rounds + others - 1
@@ -71,8 +72,10 @@ pub(super) fn area_rounds(operation: Operation, case: &Case) -> u64 {
         }
         Operation::Alltoall => shared::parts(case.bytes, case.ranks),
         Operation::ReduceScatter => shared::element_parts(case),
-        Operation::Allreduce => shared::halves(case).or_else(|| shared::elements(case)),
-        Operation::Reduce => shared::elements(case),
+        Operation::Allreduce => shared::shares(case).or_else(|| shared::elements(case)),
+        Operation::Reduce => {
+            (shared::shares(case).filter(|_| case.ranks > 2)).or_else(|| shared::elements(case))
+        }
     };
     rounds.map_or(1, |rounds| rounds.count as u64)
 }

@@ -213,7 +213,7 @@ fn halving(case: &Case, held: &[u64]) -> Sent {
 fn reduce(algorithm: Reduce, parameter: u64, case: &Case, rank: u32) -> Sent {
     let bytes = case.bytes as u64;
     match algorithm {
-        Reduce::Shared | Reduce::Hierarchical => Sent::default(),
+        Reduce::Shared | Reduce::SharedParts | Reduce::Hierarchical => Sent::default(),
         Reduce::Tree | Reduce::Knomial | Reduce::Linear => tree_up(case, rank),
         Reduce::Chain => chain_up(parameter, case, rank),
         Reduce::Rabenseifner => {
@@ -270,7 +270,7 @@ fn halved_and_doubled(case: &Case, rank: u32) -> Sent {
 
 fn allreduce(algorithm: Allreduce, parameter: u64, case: &Case, rank: u32) -> Sent {
     match algorithm {
-        Allreduce::Shared | Allreduce::Hierarchical => Sent::default(),
+        Allreduce::Shared | Allreduce::SharedParts | Allreduce::Hierarchical => Sent::default(),
         Allreduce::RecursiveDoubling => doubled(case, rank),
         Allreduce::Rabenseifner => halved_and_doubled(case, rank),
         Allreduce::Ring => {

@@ -16,7 +16,7 @@ use crate::comm::node_map::NodeMap;
 use crate::datatype::{Datatype, Signature};
 use crate::errors::{Error, Result};
 use crate::identity::Rank;
-use crate::p2p::{self, Memory};
+use crate::p2p::{self, CopiedBy, Memory};
 use crate::request::RequestId;
 use crate::task::Completion;
 
@@ -419,6 +419,7 @@ impl Collective {
             first: [RequestId::SENT; 2],
             started: 0,
             more: Vec::new(),
+            copied_by: CopiedBy::Either,
         }
     }
 
@@ -517,9 +518,18 @@ pub(crate) struct Step<'a> {
     first: [RequestId; 2],
     started: usize,
     more: Vec<RequestId>,
+    copied_by: CopiedBy,
 }
 
 impl Step<'_> {
+    /// The same for messages that their receivers copy, if there are several: both sides of a message say so.
+    pub(crate) const fn copied_by_receivers(mut self) -> Self {
+        if self.coll.size > 2 {
+            self.copied_by = CopiedBy::Receiver;
+        }
+        self
+    }
+
     /// Number of ranks of the collective.
     pub(crate) const fn size(&self) -> u32 {
         self.coll.size
@@ -528,16 +538,20 @@ impl Step<'_> {
     pub(crate) fn send(&mut self, block: &Block, to: u32) {
         let coll = &*self.coll;
         // SAFETY: the block stays valid while the collective runs (Block::new), and the step is awaited to its end.
-        let started =
-            unsafe { p2p::isend_collective(&coll.comm, block.memory(), coll.real(to), coll.tag) };
+        let started = unsafe {
+            let (to, memory) = (coll.real(to), block.memory());
+            p2p::isend_collective(&coll.comm, memory, to, coll.tag, self.copied_by)
+        };
         self.add(started);
     }
 
     pub(crate) fn receive(&mut self, block: &Block, from: u32) {
         let coll = &*self.coll;
         // SAFETY: as in `send`.
-        let started =
-            unsafe { p2p::irecv_collective(&coll.comm, block.memory(), coll.real(from), coll.tag) };
+        let started = unsafe {
+            let (from, memory) = (coll.real(from), block.memory());
+            p2p::irecv_collective(&coll.comm, memory, from, coll.tag, self.copied_by)
+        };
         self.add(started);
     }
 

@@ -34,5 +34,5 @@ pub use promised::{NoPromise, Promises, check_received, irecv_promised, isend_pr
 pub use receive::irecv;
 pub(crate) use receive::{irecv_collective, new_receive, post_operation, receive_key};
 use send::send_at_once;
+pub(crate) use send::{CopiedBy, isend_collective, new_send};
 pub use send::{Mode, isend};
-pub(crate) use send::{isend_collective, new_send};

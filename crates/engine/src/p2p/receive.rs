@@ -5,6 +5,7 @@
 
 use fabric::board::{ANY_TAG, kind as record_kind};
 
+use super::CopiedBy;
 use super::arguments::{
     ANY_SOURCE_RANK, ANY_TAG_VALUE, PROC_NULL, check_rank, check_tag, describe, stage,
 };
@@ -86,16 +87,20 @@ pub(crate) unsafe fn irecv_collective(
     memory: Memory<'_>,
     source: Rank,
     tag: u32,
+    copied_by: CopiedBy,
 ) -> Result<RequestId> {
-    let word = (comm.match_base() + COLLECTIVE) | u64::from(tag);
-    irecv_key(
-        comm,
-        memory,
-        Key {
-            word,
-            peer: comm.peer(source),
-        },
-    )
+    let key = Key {
+        word: (comm.match_base() + COLLECTIVE) | u64::from(tag),
+        peer: comm.peer(source),
+    };
+    let mut guard = comm.vci().enter();
+    let state = &mut *guard;
+    let index = new_receive(state, comm, memory)?;
+    if copied_by == CopiedBy::Receiver {
+        state.slab.entry_mut(index).set_copied_by_receiver();
+    }
+    post_operation(state, index, key);
+    Ok(state.slab.id(index))
 }
 
 /// As [`irecv_key`], of a receive of the program, for which the hints of the communicator count.

@@ -31,6 +31,15 @@ pub enum Mode {
     Buffered,
 }
 
+/// Who copies the data of a long message of a collective between processes of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CopiedBy {
+    /// Whoever is faster: both in chunks, or the receiver.
+    Either,
+    /// The receiver, because the sender has as much for others.
+    Receiver,
+}
+
 /// Starts a send to rank `dest` with `tag`.
 ///
 /// # Errors
@@ -194,6 +203,7 @@ pub(crate) unsafe fn isend_collective(
     memory: Memory<'_>,
     dest: Rank,
     tag: u32,
+    copied_by: CopiedBy,
 ) -> Result<RequestId> {
     let mut guard = comm.vci().enter();
     let state = &mut *guard;
@@ -203,6 +213,9 @@ pub(crate) unsafe fn isend_collective(
         return Ok(RequestId::SENT);
     }
     let index = new_send(state, comm, memory, dest, word, Mode::Standard)?;
+    if copied_by == CopiedBy::Receiver {
+        state.slab.entry_mut(index).set_copied_by_receiver();
+    }
     start(state, index)
 }
 

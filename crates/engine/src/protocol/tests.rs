@@ -9,11 +9,13 @@ use std::time::{Duration, Instant};
 use fabric::counters::Counter;
 use layout::{Layout, SharedLayout};
 use sys::cma::{self, Remote};
+use sys::cores;
 
 use crate::ErrorClass;
 use crate::completion::{test, wait};
 use crate::datatype::{Datatype, Predefined, Width, predefined};
-use crate::p2p::{Memory, Mode, irecv, isend};
+use crate::identity::Rank;
+use crate::p2p::{CopiedBy, Memory, Mode, irecv, irecv_collective, isend, isend_collective};
 use crate::testing::{Member, endpoints_of_a_process, on_members, shares_memory};
 
 /// The data that arrive of a message to self, and the receive's outcome.
@@ -256,6 +258,38 @@ fn eager_messages_that_receivers_read_do_not_wait_for_receives() {
             member.vci().enter().counted(Counter::CrossCopies)
         });
         assert_eq!(copies, [0, 1]);
+    }
+}
+
+/// A long message of a collective is copied by its receiver where that is said, also where nothing has been measured yet.
+#[test]
+fn messages_of_collectives_are_copied_by_receivers_where_that_is_said() {
+    let proof = 7u64;
+    let own = Remote {
+        pid: std::process::id(),
+        address: &raw const proof as u64,
+    };
+    if !shares_memory() || !cma::verify(own, proof) || cores::usable_cores() < 2 {
+        return;
+    }
+    const BYTES: usize = 200_000;
+    for (copied_by, expected) in [(CopiedBy::Either, 0), (CopiedBy::Receiver, 1)] {
+        let copies = on_members(2, |member| {
+            let (comm, peer) = (member.world(), Rank::new(1 - member.rank()));
+            let mut memory = vec![member.rank() as u8; BYTES];
+            let buffer = Memory::contiguous(memory.as_mut_ptr(), BYTES);
+            // SAFETY: the memory lives until the request is complete.
+            let request = unsafe {
+                match member.rank() {
+                    0 => isend_collective(comm, buffer, peer, 5, copied_by),
+                    _ => irecv_collective(comm, buffer, peer, 5, copied_by),
+                }
+            };
+            wait(member.vci(), &mut request.unwrap(), "test").unwrap();
+            assert!(memory.iter().all(|&byte| byte == 0));
+            member.vci().enter().counted(Counter::CrossCopies)
+        });
+        assert_eq!(copies, [0, expected], "{copied_by:?}");
     }
 }
 

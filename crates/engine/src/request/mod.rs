@@ -9,6 +9,7 @@
 #[cfg(feature = "ablate-requests")]
 pub(crate) mod ablation;
 mod bulk;
+mod by_receiver;
 mod exact;
 mod lanes;
 mod owner;

@@ -11,7 +11,7 @@ use crate::coll::algorithms::hierarchy;
 use crate::coll::algorithms::inter;
 use crate::coll::algorithms::reduce::{Accumulator, Folded, Halves, Image, combine, double, halve};
 use crate::coll::algorithms::ring;
-use crate::coll::area::long;
+use crate::coll::area::long::{self, Combining};
 use crate::coll::area::{Purpose, enter_area};
 use crate::coll::check::{self, Call, Statement};
 use crate::coll::primitives::{Block, Collective};
@@ -35,18 +35,14 @@ pub async fn allreduce(comm: Arc<Comm>, send: Block, receive: Block, op: Reducti
     }
     let case = select::reduction(&coll, &send, op.is_commutative());
     let mut choice = choose::<Allreduce>(&coll, &case);
-    if choice.algorithm == Allreduce::Shared
-        && let Some(rounds) = algorithms::shared::elements(&case)
-    {
-        let halves = algorithms::shared::halves(&case).filter(|_| !op.is_user());
-        let published =
-            (halves.unwrap_or(rounds)).published_elements(send.count, send.layout.size());
-        let purpose = Purpose::Allreduce;
-        if let Some(sequence) = enter_area(&mut coll, purpose, send.bytes(), published).await {
-            if let Some(rounds) = halves {
-                return long::allreduce_of_two(sequence, &send, &receive, &op, rounds).await;
+    if let Allreduce::Shared | Allreduce::SharedParts = choice.algorithm {
+        let parts = choice.algorithm == Allreduce::SharedParts;
+        if let Some(combining) = Combining::of(&case, parts) {
+            let published = combining.published(&send, coll.size);
+            let purpose = Purpose::Allreduce;
+            if let Some(sequence) = enter_area(&mut coll, purpose, send.bytes(), published).await {
+                return long::allreduce(sequence, &send, &receive, &op, combining).await;
             }
-            return long::allreduce(sequence, &send, &receive, &op, rounds).await;
         }
         choice = choose(&coll, &case.without_shared());
     }
@@ -77,7 +73,10 @@ pub(in crate::coll) async fn by_messages(
             bcast::tree(coll, value, 0).await;
         }
         Allreduce::Rabenseifner => folded(coll, value, op, Within::Halves).await,
-        Allreduce::RecursiveDoubling | Allreduce::Shared | Allreduce::Hierarchical => {
+        Allreduce::RecursiveDoubling
+        | Allreduce::Shared
+        | Allreduce::SharedParts
+        | Allreduce::Hierarchical => {
             folded(coll, value, op, Within::Whole).await;
         }
     }

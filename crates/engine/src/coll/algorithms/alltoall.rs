@@ -86,7 +86,11 @@ async fn direct(coll: &mut Collective, send: &Blocks, receive: &Blocks, window: 
         let peers: Vec<_> = (distance..end)
             .map(|distance| (coll.above(distance), coll.below(distance)))
             .collect();
-        let mut step = coll.step();
+        let mut step = match window {
+            1 => coll.step(),
+            // Each member has something for many: it copies what it gets.
+            _ => coll.step().copied_by_receivers(),
+        };
         for &(_, from) in &peers {
             if receive.block(from).bytes() > 0 {
                 step.receive(receive.block(from), from);

@@ -157,7 +157,8 @@ pub(in crate::coll) async fn gather_by_messages(
             Box::pin(gather_tree(coll, send, blocks, root, own)).await;
         }
     } else if let Some(blocks) = blocks {
-        let mut step = coll.step();
+        // While the root copied for one member, the others would wait.
+        let mut step = coll.step().copied_by_receivers();
         for (rank, block) in (0..).zip(&blocks.0) {
             if rank != root && block.bytes() > 0 {
                 step.receive(block, rank);
@@ -275,7 +276,8 @@ pub(in crate::coll) async fn scatter_by_messages(
             Box::pin(scatter_tree(coll, blocks, receive, root, own)).await;
         }
     } else if let Some(blocks) = blocks {
-        let mut step = coll.step();
+        // While the root copied for one member, the others would wait.
+        let mut step = coll.step().copied_by_receivers();
         for (rank, block) in (0..).zip(&blocks.0) {
             if rank != root && block.bytes() > 0 {
                 step.send(block, rank);
@@ -286,7 +288,9 @@ pub(in crate::coll) async fn scatter_by_messages(
         }
         step.finish().await;
     } else if let Some(block) = receive.filter(|block| block.bytes() > 0) {
-        coll.receive(&block, root).await;
+        let mut step = coll.step().copied_by_receivers();
+        step.receive(&block, root);
+        step.finish().await;
     }
 }
 

@@ -7,7 +7,7 @@
 //! so before the operation first waits, so that several may be in progress. An error of one level does not stop the next ones,
 //! for which others wait.
 
-use algorithms::shared::{self, Rounds, elements};
+use algorithms::shared::{self, Rounds};
 use algorithms::{
     Allgather, Allreduce, Barrier, Bcast, Case, Choice, Gather, Reduce, Scatter, Typed,
 };
@@ -15,7 +15,7 @@ use algorithms::{
 use crate::coll::algorithms::gather::Blocks;
 use crate::coll::algorithms::reduce::Image;
 use crate::coll::area::Purpose;
-use crate::coll::area::long;
+use crate::coll::area::long::{self, Combining};
 use crate::coll::area::sequence::{draw, take};
 use crate::coll::primitives::{Block, Collective, Scratch};
 use crate::coll::select::{self, choose};
@@ -55,28 +55,39 @@ impl Levels {
     }
 }
 
-/// The decisions about a level within a node, taken before the first wait.
-struct LevelPlan<A> {
-    rounds: Option<(Drawn, Rounds)>,
+/// How an operation is cut into rounds, and their number and what a member publishes in one of them at most.
+type Cut<C> = (C, (usize, usize));
+
+/// The decisions about a level within a node, taken before the first wait. `C` says how the operation is cut into rounds.
+struct LevelPlan<A, C = Rounds> {
+    rounds: Option<(Drawn, C)>,
     /// The algorithm if there are no rounds.
     choice: Choice<A>,
 }
 
-impl<A: Typed> LevelPlan<A> {
-    /// `cut` says how the operation is cut into rounds, and how much a member publishes in one.
-    fn new(
+impl<A: Typed, C> LevelPlan<A, C> {
+    /// `in_shared` is the algorithm that takes rounds, if any can.
+    fn new(coll: &Collective, case: &Case, in_shared: A, cut: Option<Cut<C>>) -> Self {
+        let cut = Some(cut);
+        Self::by(coll, case, |algorithm| {
+            cut.filter(|_| algorithm == in_shared)
+        })
+    }
+
+    /// `cut_of` says whether an algorithm takes rounds, and which, if any can.
+    fn by(
         coll: &Collective,
         case: &Case,
-        in_shared: A,
-        cut: Option<(Rounds, (usize, usize))>,
+        cut_of: impl FnOnce(A) -> Option<Option<Cut<C>>>,
     ) -> Self {
         let choice = choose::<A>(coll, case);
-        if choice.algorithm != in_shared || coll.size < 2 {
+        let cut = cut_of(choice.algorithm).filter(|_| coll.size > 1);
+        let Some(cut) = cut else {
             return Self {
                 rounds: None,
                 choice,
             };
-        }
+        };
         let rounds = cut.and_then(|(rounds, published)| Some((draw(coll, published)?, rounds)));
         Self {
             rounds,
@@ -111,16 +122,18 @@ impl LevelPlan<Bcast> {
     }
 }
 
-impl LevelPlan<Reduce> {
+impl LevelPlan<Reduce, Combining> {
     fn of_reduce(coll: &Collective, send: &Block, op: &Reduction) -> Self {
         let case = select::reduction(coll, send, op.is_commutative());
-        let cut = |rounds: Rounds| {
-            (
-                rounds,
-                rounds.published_elements(send.count, send.layout.size()),
-            )
-        };
-        Self::new(coll, &case, Reduce::Shared, elements(&case).map(cut))
+        Self::by(coll, &case, |algorithm| {
+            let parts = match algorithm {
+                Reduce::Shared => false,
+                Reduce::SharedParts => true,
+                _ => return None,
+            };
+            let combining = Combining::of(&case, parts);
+            Some(combining.map(|it| (it, it.published(send, coll.size))))
+        })
     }
 
     /// Combines at `root`, which alone has `receive`.
@@ -138,10 +151,10 @@ impl LevelPlan<Reduce> {
             }
             return Ok(());
         }
-        if let Some((round, rounds)) = self.rounds
+        if let Some((round, combining)) = self.rounds
             && let Some(sequence) = take(coll, round, Purpose::Reduce, send.bytes()).await
         {
-            return long::reduce(sequence, send, receive, op, root, rounds).await;
+            return long::reduce(sequence, send, receive, op, root, combining).await;
         }
         Box::pin(super::reduce::by_messages(
             coll,

@@ -13,7 +13,7 @@ use algorithms::{Choice, Reduce};
 use crate::coll::algorithms::chain;
 use crate::coll::algorithms::hierarchy;
 use crate::coll::algorithms::inter::{self, Root};
-use crate::coll::area::long;
+use crate::coll::area::long::{self, Combining};
 use crate::coll::area::{Purpose, enter_area};
 use crate::coll::check::{self, Call, Statement};
 use crate::coll::primitives::{Block, Collective, RawMut};
@@ -270,13 +270,14 @@ pub async fn reduce(
     }
     let case = select::reduction(&coll, &send, op.is_commutative());
     let mut choice = choose::<Reduce>(&coll, &case);
-    if choice.algorithm == Reduce::Shared
-        && let Some(rounds) = algorithms::shared::elements(&case)
-    {
-        let published = rounds.published_elements(send.count, send.layout.size());
-        let purpose = Purpose::Reduce;
-        if let Some(sequence) = enter_area(&mut coll, purpose, send.bytes(), published).await {
-            return long::reduce(sequence, &send, receive.as_ref(), &op, root, rounds).await;
+    if let Reduce::Shared | Reduce::SharedParts = choice.algorithm {
+        let parts = choice.algorithm == Reduce::SharedParts;
+        if let Some(combining) = Combining::of(&case, parts) {
+            let published = combining.published(&send, coll.size);
+            let purpose = Purpose::Reduce;
+            if let Some(sequence) = enter_area(&mut coll, purpose, send.bytes(), published).await {
+                return long::reduce(sequence, &send, receive.as_ref(), &op, root, combining).await;
+            }
         }
         choice = choose(&coll, &case.without_shared());
     }
@@ -324,7 +325,7 @@ pub(in crate::coll) async fn by_messages(
 ) {
     let number = choice.parameter;
     match choice.algorithm {
-        Reduce::Tree | Reduce::Shared | Reduce::Hierarchical => {
+        Reduce::Tree | Reduce::Shared | Reduce::SharedParts | Reduce::Hierarchical => {
             tree(coll, send, receive, op, (root, 2)).await
         }
         Reduce::Knomial => tree(coll, send, receive, op, (root, number)).await,

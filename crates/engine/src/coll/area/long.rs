@@ -8,11 +8,13 @@
 use std::borrow::Borrow;
 use std::slice;
 
-use algorithms::shared::{blocks, published_of};
+use algorithms::Case;
+use algorithms::shared::{blocks, elements, published_of, shares};
 use fabric::area::BUFFERS;
 
 use super::Sequence;
 use super::describe::{self, Members, Operands, lie_together};
+use super::parts::{Parts, range_of, reduce_in_parts};
 use super::spec::{Data, Needs, Publish, Shelf, Spec, Wakes};
 use super::stores::Stores;
 use crate::coll::algorithms::gather::Blocks;
@@ -23,12 +25,6 @@ use crate::op::Reduction;
 
 /// Rounds that a member may be ahead of the one in which it waits.
 const AHEAD: usize = BUFFERS as usize;
-
-/// The range of packed bytes, or of elements, that round `index` moves.
-fn range_of(index: usize, most: usize, all: usize) -> (usize, usize) {
-    let start = (index * most).min(all);
-    (start, most.min(all - start))
-}
 
 /// A part of a block, or of each of several blocks: from packed position `start` on.
 #[derive(Clone, Copy)]
@@ -306,8 +302,14 @@ pub(in crate::coll) async fn allreduce(
     send: &Block,
     receive: &Block,
     op: &Reduction,
-    Rounds { count, most }: Rounds,
+    combining: Combining,
 ) -> Result<()> {
+    let Rounds { count, most } = match combining {
+        Combining::Whole(rounds) => rounds,
+        Combining::Parts(rounds) => {
+            return reduce_in_parts(sequence, (send, Some(receive)), op, None, rounds).await;
+        }
+    };
     let element = send.layout.size();
     let by_last = describe::combines_last(most.min(send.count) * element, sequence.size);
     run(sequence, count, |index| {
@@ -319,79 +321,39 @@ pub(in crate::coll) async fn allreduce(
     .await
 }
 
-/// What a member combines of the elements of a step, of which there are at most twice `most`.
-fn half_of(block: &Block, step: usize, most: usize, member: u32) -> Block {
-    let (first, count) = range_of(step, 2 * most, block.count);
-    let front = count.div_ceil(2);
-    if member == 0 {
-        block.part(first as i64, front)
-    } else {
-        block.part((first + front) as i64, count - front)
-    }
+/// Who combines the operands of a reduction, in which rounds.
+#[derive(Clone, Copy)]
+pub(in crate::coll) enum Combining {
+    /// One member all of them, or each for itself.
+    Whole(Rounds),
+    /// Each member a part.
+    Parts(Rounds),
 }
 
-/// Each of two members publishes its operands of the other's half of a step, combines its own half, and publishes that. The operands of
-/// the next step are published before, and the results of a step are taken after the next step is combined, so that neither waits
-/// for what the other is doing. A step's two rounds are not neighbours: members leave rounds in their order.
-///
-/// Of the data of a vector, each member copies half out, half in and half of what it has combined, instead of all of its
-/// operands: a fifth less memory is read, and half as much is combined.
-pub(in crate::coll) async fn allreduce_of_two(
-    sequence: Sequence<'_>,
-    send: &Block,
-    receive: &Block,
-    op: &Reduction,
-    Rounds {
-        count: rounds,
-        most,
-    }: Rounds,
-) -> Result<()> {
-    let (me, other, steps) = (sequence.me, 1 - sequence.me, rounds / 2);
-    let round_bytes = most * send.layout.size();
-    let operands = |step: usize| (2 * step).saturating_sub(1);
-    let results = |step: usize| (2 * step + 2).min(rounds - 1);
-    for step in 0..=steps {
-        let published = if step == 0 {
-            0..steps.min(2)
-        } else {
-            step + 1..steps.min(step + 2)
-        };
-        for next in published {
-            let part = half_of(send, next, most, other);
-            sequence.enter(operands(next), round_bytes).await;
-            part.pack_range(0, sequence.own(operands(next), part.bytes()));
-            sequence.publish(operands(next));
-            sequence.wake_all();
-        }
-        if step < steps {
-            let (own, part) = (
-                half_of(send, step, most, me),
-                half_of(receive, step, most, me),
-            );
-            sequence.others_published(operands(step)).await;
-            let theirs = sequence
-                .data_of(operands(step), other, part.bytes())
-                .as_ptr();
-            let (left, right) = match me {
-                0 => (own.base.0.cast_const(), theirs),
-                _ => (theirs, own.base.0.cast_const()),
-            };
-            // SAFETY: the other member has published its operands; blocks are dense and valid while the collective runs.
-            unsafe { op.apply_into(left, right, part.base.0, (part.count, part.bytes())) };
-            sequence.leave(operands(step));
-            sequence.enter(results(step), round_bytes).await;
-            part.pack_range(0, sequence.own(results(step), part.bytes()));
-            sequence.publish(results(step));
-            sequence.wake_all();
-        }
-        if let Some(before) = step.checked_sub(1) {
-            let part = half_of(receive, before, most, other);
-            sequence.others_published(results(before)).await;
-            part.unpack_range(0, sequence.data_of(results(before), other, part.bytes()));
-            sequence.leave(results(before));
+impl Combining {
+    /// The rounds of a case; `None` if a buffer is too small for it.
+    pub(in crate::coll) fn of(case: &Case, in_parts: bool) -> Option<Self> {
+        match in_parts {
+            false => elements(case).map(Self::Whole),
+            true => shares(case).map(Self::Parts),
         }
     }
-    sequence.outcome()
+
+    /// The number of rounds, and the bytes that one of so many members publishes in one of them at most.
+    pub(in crate::coll) fn published(self, send: &Block, members: u32) -> (usize, usize) {
+        let element = send.layout.size();
+        match self {
+            Self::Whole(rounds) => rounds.published_elements(send.count, element),
+            Self::Parts(Rounds { count, most }) => {
+                let parts = Parts {
+                    members,
+                    most,
+                    element,
+                };
+                (count, parts.published())
+            }
+        }
+    }
 }
 
 /// The operands of all members are combined for the root.
@@ -401,8 +363,14 @@ pub(in crate::coll) async fn reduce(
     receive: Option<&Block>,
     op: &Reduction,
     root: u32,
-    Rounds { count, most }: Rounds,
+    combining: Combining,
 ) -> Result<()> {
+    let Rounds { count, most } = match combining {
+        Combining::Whole(rounds) => rounds,
+        Combining::Parts(rounds) => {
+            return reduce_in_parts(sequence, (send, receive), op, Some(root), rounds).await;
+        }
+    };
     run(sequence, count, |index| {
         let operands = operands(send, receive, index, most);
         describe::reduce(members(&sequence), operands, op, root)

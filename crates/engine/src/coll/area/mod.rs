@@ -11,6 +11,7 @@ mod entering;
 pub mod fast;
 mod fold;
 pub(in crate::coll) mod long;
+mod parts;
 pub(in crate::coll) mod persistent;
 mod purpose;
 mod round;

@@ -9,12 +9,15 @@ use crate::settings::Rendezvous;
 use crate::vci::offers::Moment;
 use crate::vci::{CmaPolicy, VciState};
 
-/// The protocol that an operation's communicator asks for.
+/// The protocol that an operation's communicator asks for, or, where it leaves that to the library, its collective.
 pub(super) fn rendezvous_of(state: &VciState, entry: &RequestEntry) -> Rendezvous {
     // SAFETY: null, or a communicator, which lives while it counts operations (Process::purge).
     let owner = unsafe { entry.owner.as_ref() };
     let hint = owner.and_then(|owner| owner.rendezvous());
-    hint.unwrap_or(state.node.rendezvous)
+    match hint.unwrap_or(state.node.rendezvous) {
+        Rendezvous::Auto if entry.is_copied_by_receiver() => Rendezvous::Read,
+        chosen => chosen,
+    }
 }
 
 /// Whether receives are offered to a peer where that pays, of communicators that leave the protocol to the library: where copy modes are
