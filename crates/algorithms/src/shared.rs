@@ -92,8 +92,8 @@ pub fn elements(case: &Case) -> Option<Rounds> {
     (most > 0).then(|| Rounds::of(case.elements, most))
 }
 
-/// Places for parts in what a member publishes where each combines a part: of two members only the other one's part.
-pub const fn places(members: u32) -> usize {
+/// How many parts a member publishes where each combines one: of two members only the other one's.
+pub const fn published_parts(members: u32) -> usize {
     if members == 2 { 1 } else { members as usize }
 }
 
@@ -105,7 +105,7 @@ pub fn shares(case: &Case) -> Option<Rounds> {
         (case.bytes / case.elements.max(1)).max(1),
     );
     // Whole lines where elements allow it.
-    let room = buffer_bytes(case.ranks) / places(case.ranks);
+    let room = buffer_bytes(case.ranks) / published_parts(case.ranks);
     let room = match room / 64 * 64 / size {
         0 => room / size,
         lines => lines,

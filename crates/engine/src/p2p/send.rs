@@ -34,7 +34,7 @@ pub enum Mode {
 /// Who copies the data of a long message of a collective between processes of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CopiedBy {
-    /// Whoever is faster: both in chunks, or the receiver.
+    /// Both in chunks, or the receiver: what is faster.
     Either,
     /// The receiver, because the sender has as much for others.
     Receiver,

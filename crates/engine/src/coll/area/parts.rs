@@ -5,7 +5,7 @@
 //! are; one that combines all of them reads `p n`. Operands are combined in rank order, from the right, as elsewhere.
 #![expect(unsafe_code, reason = "operands are memory images")]
 
-use algorithms::shared::{Rounds, places};
+use algorithms::shared::{Rounds, published_parts};
 
 use super::Sequence;
 use super::fold::{Slots, fold};
@@ -37,12 +37,12 @@ impl Parts {
 
     /// Bytes that a member publishes in a round at most.
     pub(super) const fn published(self) -> usize {
-        places(self.members) * self.stride()
+        published_parts(self.members) * self.stride()
     }
 
     /// Where the part of a member begins in what others publish.
-    const fn place(self, member: u32) -> usize {
-        match places(self.members) {
+    const fn offset(self, member: u32) -> usize {
+        match published_parts(self.members) {
             1 => 0,
             _ => member as usize * self.stride(),
         }
@@ -92,8 +92,8 @@ pub(super) async fn reduce_in_parts(
             let slot = sequence.own(operands(next), published);
             for member in sequence.others() {
                 let part = parts.part(send, next, member);
-                let place = parts.place(member);
-                part.pack_range(0, &mut slot[place..place + part.bytes()]);
+                let offset = parts.offset(member);
+                part.pack_range(0, &mut slot[offset..offset + part.bytes()]);
             }
             sequence.publish(operands(next));
             sequence.wake_all();
@@ -104,7 +104,7 @@ pub(super) async fn reduce_in_parts(
             let own = parts.part(send, step, me);
             let at = |member| sequence.address(operands(step), member, published);
             let slots = Slots {
-                first: at(0).wrapping_add(parts.place(me)).cast_const(),
+                first: at(0).wrapping_add(parts.offset(me)).cast_const(),
                 stride: at(1).addr() - at(0).addr(),
                 own: Some((me, own.base.0.cast_const())),
             };
