@@ -36,7 +36,7 @@ pub(super) struct VciCommon {
     pub(super) overlaps: Option<Arc<Overlaps>>,
     /// The requests of the process, where these have a lock of their own.
     pub(super) requests: Option<Arc<RequestPool>>,
-    /// For measuring only: the locks of all VCIs, eight in a cache line.
+    /// For measuring only: the locks of all VCIs, five in a cache line.
     #[cfg(feature = "ablate-alignment")]
     pub(super) locks: &'static [fabric::lock::VciLock],
 }

@@ -2,7 +2,7 @@
 //! Models of the lock, checked in every interleaving of two or three threads.
 //!
 //! Mutations that they catch: `Relaxed` instead of `Acquire` in `try_lock` or of `Release` in `unlock` (a data race on the
-//! protected cell), and `HELD` instead of `AWAITED` in `lock_asleep` (a deadlock).
+//! protected cell); no fence in `release_word`, and no look at the lock before a sleep (a deadlock each).
 
 use std::sync::Arc;
 

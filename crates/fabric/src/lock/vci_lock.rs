@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The lock of a stream: one word, taken and released without a system call while nobody contends.
+//! The lock of a stream: one word, taken by one atomic operation and released by a store, without a system call while nobody contends.
 //!
-//! States: 0 free, 1 held, 2 held and perhaps awaited; only the last one has the bit of 2. Invariant: the thread that changes 0 to 1
-//! or 2 owns the lock; the owner that finds 2 when it releases wakes the waiters. A waiter always leaves a 2 before it sleeps, so its
-//! wake-up cannot be lost.
+//! Invariant: the thread that changes `state` from free to held owns the lock. A thread that is about to sleep stores 1 to `awaited`, has
+//! every running thread pass a memory barrier (membarrier), and looks at the lock once more. So an owner that releases the lock
+//! afterwards finds the 1 without a fence of its own, and wakes; one whose look at `awaited` came before the barrier has stored its
+//! release before it, too, and the sleeper finds the lock free. Whoever wakes stores 0 first: a sleeper between its look and its sleep
+//! does not fall asleep, because it sleeps on `awaited` while that is 1. Where the kernel has no such barrier, sleeps are short.
 //! The lock lives in private memory and is never held across a system call that waits.
 //!
 //! A thread that finds the lock held polls it ever more rarely: each poll takes the cache line from the owner, and each change of
@@ -17,12 +19,16 @@
 
 use std::time::Duration;
 
-use sys::futex;
-use sys::sync::{AtomicU32, Ordering, spin_loop};
+use sys::sync::{AtomicU32, Ordering, fence, spin_loop};
+use sys::{barrier, futex};
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
-const AWAITED: u32 = 2;
+/// Whether owners pass a fence of their own: in models, which have no membarrier.
+const FENCES: bool = cfg!(loom);
+/// Longest sleep of a thread that owners see, and of one that they may miss.
+const SEEN_LIMIT: Duration = Duration::from_secs(1);
+const MISSED_LIMIT: Duration = Duration::from_millis(1);
 /// How long an owner waits for contenders, in pauses of the processor.
 const SPINS: u32 = if cfg!(loom) { 1 } else { 100 };
 /// Pauses of a contender before its first poll, and between its two polls.
@@ -35,6 +41,8 @@ const POLLS: u32 = if cfg!(loom) { 1 } else { 16 };
 /// A lock without data; the guard is the engine's.
 pub struct VciLock {
     state: AtomicU32,
+    /// Whether a thread may sleep for the lock.
+    awaited: AtomicU32,
     /// Threads inside [`Self::lock_contended`].
     contenders: AtomicU32,
 }
@@ -45,6 +53,7 @@ impl VciLock {
     pub const fn new() -> Self {
         Self {
             state: AtomicU32::new(FREE),
+            awaited: AtomicU32::new(0),
             contenders: AtomicU32::new(0),
         }
     }
@@ -54,6 +63,7 @@ impl VciLock {
     pub fn new() -> Self {
         Self {
             state: AtomicU32::new(FREE),
+            awaited: AtomicU32::new(0),
             contenders: AtomicU32::new(0),
         }
     }
@@ -116,13 +126,20 @@ impl VciLock {
     #[must_use]
     pub fn release_word(&self) -> u32 {
         // PAIRS: lock.release
-        self.state.swap(FREE, Ordering::Release) & AWAITED
+        self.state.store(FREE, Ordering::Release);
+        if FENCES {
+            // SeqCst: stands for the barrier that a sleeper has this thread pass; without it this load may come before the store.
+            // PAIRS: lock.awaited
+            fence(Ordering::SeqCst);
+        }
+        self.awaited.load(Ordering::Relaxed)
     }
 
     /// Wakes the threads that sleep for the lock.
     #[cold]
     pub fn wake(&self) {
-        futex::wake_all(&self.state);
+        self.awaited.store(0, Ordering::Relaxed);
+        futex::wake_all(&self.awaited);
     }
 
     /// Whether another thread wants the lock.
@@ -164,9 +181,19 @@ impl VciLock {
 
     /// Takes the lock, sleeping while another thread has it.
     fn lock_asleep(&self) {
-        // PAIRS: lock.release
-        while self.state.swap(AWAITED, Ordering::Acquire) != FREE {
-            futex::wait(&self.state, AWAITED, Duration::from_secs(1));
+        loop {
+            self.awaited.store(1, Ordering::Relaxed);
+            let is_seen = !FENCES && barrier::register() && barrier::everywhere();
+            if FENCES {
+                // SeqCst: see `release_word`.
+                // PAIRS: lock.awaited
+                fence(Ordering::SeqCst);
+            }
+            if self.try_lock() {
+                return;
+            }
+            let longest = if is_seen { SEEN_LIMIT } else { MISSED_LIMIT };
+            futex::wait(&self.awaited, 1, longest);
         }
     }
 }
