@@ -4,7 +4,7 @@
 //! Invariant: the thread that changes `state` from free to held owns the lock. A thread that is about to sleep stores 1 to `awaited`, has
 //! every running thread pass a memory barrier (membarrier), and looks at the lock once more. So an owner that releases the lock
 //! afterwards finds the 1 without a fence of its own, and wakes; one whose look at `awaited` came before the barrier has stored its
-//! release before it, too, and the sleeper finds the lock free. Whoever wakes stores 0 first: a sleeper between its look and its sleep
+//! release before it, too, and the sleeper finds the lock free. The thread that wakes stores 0 first: a sleeper between its look and its sleep
 //! does not fall asleep, because it sleeps on `awaited` while that is 1. Where the kernel has no such barrier, sleeps are short.
 //! The lock lives in private memory and is never held across a system call that waits.
 //!
