@@ -72,10 +72,7 @@ pub(super) fn area_rounds(operation: Operation, case: &Case) -> u64 {
         }
         Operation::Alltoall => shared::parts(case.bytes, case.ranks),
         Operation::ReduceScatter => shared::element_parts(case),
-        Operation::Allreduce => shared::shares(case).or_else(|| shared::elements(case)),
-        Operation::Reduce => {
-            (shared::shares(case).filter(|_| case.ranks > 2)).or_else(|| shared::elements(case))
-        }
+        Operation::Reduce | Operation::Allreduce => shared::elements(case),
     };
     rounds.map_or(1, |rounds| rounds.count as u64)
 }

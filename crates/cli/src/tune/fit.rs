@@ -226,12 +226,12 @@ mod tests {
         use Allreduce::{RecursiveDoubling, Ring, Shared};
         let all = [
             measured(2, 8, &[(Shared, 100.0), (RecursiveDoubling, 900.0)]),
-            measured(2, 1 << 20, &[(Shared, 1000.0), (RecursiveDoubling, 970.0)]),
+            measured(2, 1 << 17, &[(Shared, 1000.0), (RecursiveDoubling, 970.0)]),
             measured(4, 8, &[(Shared, 300.0), (Ring, 1000.0)]),
             measured(4, 128, &[(Shared, 300.0), (Ring, 200.0)]),
             measured(
                 4,
-                1 << 20,
+                8 << 10,
                 &[(Shared, 1000.0), (Ring, 200.0), (RecursiveDoubling, 195.0)],
             ),
         ];
