@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs jobs of mpiexec on several hosts, which are namespaces of this machine, and lets hosts fail.
 
-usage: run.py PREFIX FOLDER [--quick] [CASE...]
+usage: run.py PREFIX FOLDER [--quick] [--without=CASE]... [CASE...]
 
 PREFIX is where Rankpoint is installed, FOLDER a place to work in. mpiexec runs on the first host and reaches the others by ssh, or it
 runs outside of them and enters all by a command. After each case nothing may be left on any host. --quick leaves out the cases that wait
@@ -458,7 +458,8 @@ def suite_of_mpich(site):
 def main(words):
     """Runs the cases."""
     quick = "--quick" in words
-    prefix, folder, *names = [word for word in words if word != "--quick"]
+    without = [word.removeprefix("--without=") for word in words if word.startswith("--without=")]
+    prefix, folder, *names = [word for word in words if not word.startswith("--")]
     site = Site(prefix, folder)
     CASES.update(faults.CASES)
     CASES.update(launchers.CASES)
@@ -472,7 +473,7 @@ def main(words):
     passed, failed, skipped = 0, 0, 0
     try:
         for name, body in CASES.items():
-            if (names and name not in names) or (quick and name in SLOW):
+            if (names and name not in names) or name in without or (quick and name in SLOW):
                 skipped += 1
                 continue
             begin = time.monotonic()

@@ -83,7 +83,22 @@ pub(super) fn hosts(scope: Scope) -> Result<Found, String> {
     let suite = Suite {
         name: "hosts",
         script: "tests/hosts/run.py",
-        arguments: [&["--quick"], &[]],
+        arguments: [&["--quick"], &["--without=suite_of_mpich"]],
+        needs: &[tools::PYTHON],
+        limit_s: 5400,
+    };
+    suite.run(scope)
+}
+
+/// MPICH's tests on several hosts, which take as long as all others there.
+pub(super) fn hosts_mpich(scope: Scope) -> Result<Found, String> {
+    if scope == Scope::Quick {
+        return Ok(Found::Skipped("only in a thorough run".to_owned()));
+    }
+    let suite = Suite {
+        name: "hosts-mpich",
+        script: "tests/hosts/run.py",
+        arguments: [&["suite_of_mpich"]; 2],
         needs: &[tools::PYTHON],
         limit_s: 5400,
     };

@@ -97,6 +97,7 @@ pub(super) const STEPS: &[Step] = &[
     ("python", others::python),
     ("mpich", others::mpich),
     ("hosts", others::hosts),
+    ("hosts-mpich", others::hosts_mpich),
     ("rdma", others::rdma),
     ("applications", others::applications),
     ("instructions", instruction_counts),
