@@ -19,6 +19,7 @@ pub(crate) mod check;
 mod primitives;
 mod scratch;
 mod select;
+mod step;
 #[cfg(test)]
 mod tests;
 

@@ -10,15 +10,14 @@ use std::sync::Arc;
 use layout::{Layout, SharedLayout};
 
 use super::scratch::Room;
+use super::step::Step;
 use crate::allocate;
 use crate::comm::Comm;
 use crate::comm::node_map::NodeMap;
 use crate::datatype::{Datatype, Signature};
 use crate::errors::{Error, Result};
 use crate::identity::Rank;
-use crate::p2p::{self, CopiedBy, Memory};
-use crate::request::RequestId;
-use crate::task::Completion;
+use crate::p2p::Memory;
 
 /// An address that a task may carry: the rank that started the collective keeps the memory valid until it completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -305,7 +304,7 @@ pub(crate) struct Collective {
     pub(crate) comm: Arc<Comm>,
     pub(crate) rank: u32,
     pub(crate) size: u32,
-    tag: u32,
+    pub(super) tag: u32,
     /// Ranks of the communicator that take part; all if `None`.
     members: Option<Box<[u32]>>,
     /// Whether each of them is on a node of its own.
@@ -397,7 +396,7 @@ impl Collective {
         self.tag
     }
 
-    fn real(&self, rank: u32) -> Rank {
+    pub(super) fn real(&self, rank: u32) -> Rank {
         let members = self.members.as_ref();
         Rank::new(members.map_or(rank, |members| members[rank as usize]))
     }
@@ -414,13 +413,7 @@ impl Collective {
     }
 
     pub(crate) const fn step(&mut self) -> Step<'_> {
-        Step {
-            coll: self,
-            first: [RequestId::SENT; 2],
-            started: 0,
-            more: Vec::new(),
-            copied_by: CopiedBy::Either,
-        }
+        Step::new(self)
     }
 
     /// Sends a block and waits until it can be used again.
@@ -502,78 +495,13 @@ impl Collective {
         memory.map_err(|error| self.note(error)).ok()
     }
 
-    fn note(&mut self, error: Error) {
+    pub(super) fn note(&mut self, error: Error) {
         self.failure.get_or_insert(error);
     }
 
     /// The outcome: the first error, if any.
     pub(crate) fn outcome(self) -> Result<()> {
         self.failure.map_or(Ok(()), Err)
-    }
-}
-
-/// Messages in progress together.
-pub(crate) struct Step<'a> {
-    coll: &'a mut Collective,
-    first: [RequestId; 2],
-    started: usize,
-    more: Vec<RequestId>,
-    copied_by: CopiedBy,
-}
-
-impl Step<'_> {
-    /// The same for messages that their receivers copy, if there are several: both sides of a message say so.
-    pub(crate) const fn copied_by_receivers(mut self) -> Self {
-        if self.coll.size > 2 {
-            self.copied_by = CopiedBy::Receiver;
-        }
-        self
-    }
-
-    /// Number of ranks of the collective.
-    pub(crate) const fn size(&self) -> u32 {
-        self.coll.size
-    }
-
-    pub(crate) fn send(&mut self, block: &Block, to: u32) {
-        let coll = &*self.coll;
-        // SAFETY: the block stays valid while the collective runs (Block::new), and the step is awaited to its end.
-        let started = unsafe {
-            let (to, memory) = (coll.real(to), block.memory());
-            p2p::isend_collective(&coll.comm, memory, to, coll.tag, self.copied_by)
-        };
-        self.add(started);
-    }
-
-    pub(crate) fn receive(&mut self, block: &Block, from: u32) {
-        let coll = &*self.coll;
-        // SAFETY: as in `send`.
-        let started = unsafe {
-            let (from, memory) = (coll.real(from), block.memory());
-            p2p::irecv_collective(&coll.comm, memory, from, coll.tag, self.copied_by)
-        };
-        self.add(started);
-    }
-
-    fn add(&mut self, started: Result<RequestId>) {
-        match started {
-            Ok(RequestId::SENT) => {}
-            Ok(id) if self.started < self.first.len() => {
-                self.first[self.started] = id;
-                self.started += 1;
-            }
-            Ok(id) => self.more.push(id),
-            Err(error) => self.coll.note(error),
-        }
-    }
-
-    /// Waits for all messages of the step.
-    pub(crate) async fn finish(self) {
-        for &id in self.first[..self.started].iter().chain(&self.more) {
-            if let Err(error) = Completion::new(self.coll.comm.vci(), id).await {
-                self.coll.note(error);
-            }
-        }
     }
 }
 

@@ -16,7 +16,8 @@ use crate::completion::{test, wait};
 use crate::datatype::{Datatype, Predefined, Width, predefined};
 use crate::identity::Rank;
 use crate::p2p::{CopiedBy, Memory, Mode, irecv, irecv_collective, isend, isend_collective};
-use crate::testing::{Member, endpoints_of_a_process, on_members, shares_memory};
+use crate::settings::{Rendezvous, Settings};
+use crate::testing::{Member, endpoints_of_a_process, on_members, on_members_with, shares_memory};
 
 /// The data that arrive of a message to self, and the receive's outcome.
 fn sent_to_self(
@@ -273,8 +274,12 @@ fn messages_of_collectives_are_copied_by_receivers_where_that_is_said() {
         return;
     }
     const BYTES: usize = 200_000;
+    let settings = Settings {
+        rendezvous: Rendezvous::Auto,
+        ..Settings::default()
+    };
     for (copied_by, expected) in [(CopiedBy::Either, 0), (CopiedBy::Receiver, 1)] {
-        let copies = on_members(2, |member| {
+        let copies = on_members_with(&settings, 2, |member| {
             let (comm, peer) = (member.world(), Rank::new(1 - member.rank()));
             let mut memory = vec![member.rank() as u8; BYTES];
             let buffer = Memory::contiguous(memory.as_mut_ptr(), BYTES);
