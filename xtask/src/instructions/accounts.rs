@@ -29,7 +29,7 @@ const BOUNDS: &[Bound] = &[
     bound("irecv", "single", &[("function-call", 12), ("argument-checks", 9), ("communicator", 3), ("rank-translation", 2), ("proc-null", 2), ("datatype", 8), ("request", 15), ("match-bits", 19)]),
     bound("irecv", "multiple", &[("function-call", 20), ("argument-checks", 9), ("thread-safety", 7), ("communicator", 4), ("rank-translation", 3), ("proc-null", 4), ("datatype", 8), ("request", 15), ("match-bits", 20)]),
     bound("irecv_all_opts", "single", &[("function-call", 5), ("argument-checks", 6), ("communicator", 8), ("proc-null", 2), ("datatype", 8), ("request", 17), ("match-bits", 20)]),
-    bound("irecv_all_opts", "multiple", &[("function-call", 9), ("argument-checks", 6), ("thread-safety", 12), ("communicator", 7), ("proc-null", 5), ("datatype", 8), ("request", 17), ("match-bits", 20)]),
+    bound("irecv_all_opts", "multiple", &[("function-call", 9), ("argument-checks", 6), ("thread-safety", 12), ("communicator", 7), ("proc-null", 6), ("datatype", 8), ("request", 17), ("match-bits", 20)]),
     bound("send", "single", &[("function-call", 11), ("argument-checks", 5), ("communicator", 2), ("rank-translation", 3), ("proc-null", 2), ("datatype", 8), ("match-bits", 2), ("fabric", 27)]),
     bound("send", "multiple", &[("function-call", 15), ("argument-checks", 5), ("thread-safety", 8), ("communicator", 4), ("rank-translation", 3), ("proc-null", 4), ("datatype", 8), ("match-bits", 2), ("fabric", 27)]),
     bound("put", "single", &[("function-call", 10), ("argument-checks", 10), ("communicator", 4), ("rank-translation", 12), ("datatype", 11), ("fabric", 8)]),

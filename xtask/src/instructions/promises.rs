@@ -34,7 +34,7 @@ const ROWS: &[Row] = &[
     row("wait", [382, 485]),
     row("wait_nomatch", [402, 500]),
     row("waitall_noreq", [506, 575]),
-    row("waitall_all_opts", [520, 585]),
+    row("waitall_all_opts", [520, 586]),
     row("put", [55, 55]),
     row("put_global", [57, 57]),
     row("put_npn", [55, 55]),
