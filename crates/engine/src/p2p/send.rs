@@ -31,7 +31,7 @@ pub enum Mode {
     Buffered,
 }
 
-/// Who copies the data of a long message of a collective between processes of a node.
+/// The side that copies the data of a long message of a collective, between processes of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CopiedBy {
     /// Both in chunks, or the receiver: what is faster.

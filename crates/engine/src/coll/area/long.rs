@@ -321,7 +321,7 @@ pub(in crate::coll) async fn allreduce(
     .await
 }
 
-/// Who combines the operands of a reduction, in which rounds.
+/// Which members combine the operands of a reduction, and in which rounds.
 #[derive(Clone, Copy)]
 pub(in crate::coll) enum Combining {
     /// One member all of them, or each for itself.
