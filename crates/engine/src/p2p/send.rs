@@ -208,8 +208,11 @@ pub(crate) unsafe fn isend_collective(
     let mut guard = comm.vci().enter();
     let state = &mut *guard;
     let word = (comm.match_base() + COLLECTIVE) | u64::from(tag);
+    let waits =
+        copied_by == CopiedBy::Receiver && memory.bytes >= state.node.copied_by_receiver_bytes;
+    let may_be_sent = !state.is_traced() && !waits;
     // SAFETY: the caller's promise.
-    if !state.is_traced() && unsafe { send_at_once(state, memory, comm.peer(dest), word) } {
+    if may_be_sent && unsafe { send_at_once(state, memory, comm.peer(dest), word) } {
         return Ok(RequestId::SENT);
     }
     let index = new_send(state, comm, memory, dest, word, Mode::Standard)?;

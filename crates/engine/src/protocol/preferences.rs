@@ -20,26 +20,38 @@ const PROMPT_AT: u8 = 16;
 pub(super) fn receiver_prefers_cma(state: &VciState, index: RequestIndex) -> bool {
     let entry = state.slab.entry(index);
     let policy = cma_policy(state, entry);
-    is_contiguous(entry) && prefers_cma_by(state, policy, entry.target, entry.record.bytes)
+    let longest_eager = match entry.is_copied_by_receiver() && !state.copy_modes.is_refused() {
+        true => state.node.copied_by_receiver_bytes - 1,
+        false => usize::MAX,
+    };
+    let longest_eager = longest_eager.min(state.node.eager_bytes) as u64;
+    let (peer, bytes) = (entry.target, entry.record.bytes);
+    is_contiguous(entry) && prefers_cma_by(state, policy, peer, bytes, longest_eager)
 }
 
 /// Whether a peer prefers CMA to chunks for a message of `bytes` contiguous bytes.
 pub(super) fn prefers_cma(state: &VciState, peer: LinkIndex, bytes: u64) -> bool {
-    prefers_cma_by(state, state.node.cma, peer, bytes)
+    let longest_eager = state.node.eager_bytes as u64;
+    prefers_cma_by(state, state.node.cma, peer, bytes, longest_eager)
 }
 
-fn prefers_cma_by(state: &VciState, policy: CmaPolicy, peer: LinkIndex, bytes: u64) -> bool {
+fn prefers_cma_by(
+    state: &VciState,
+    policy: CmaPolicy,
+    peer: LinkIndex,
+    bytes: u64,
+    longest_eager: u64,
+) -> bool {
     let node = &state.node;
     if bytes < node.cma_min_bytes || peer == node.own_link() || state.links[peer].is_remote() {
         return false;
     }
     match policy {
         CmaPolicy::Never => false,
-        CmaPolicy::Always => bytes > node.eager_bytes as u64,
+        CmaPolicy::Always => bytes > longest_eager,
         CmaPolicy::Measured => CopyModes::class(bytes).is_some_and(|class| {
             let preferences = state.links[peer].sender.preferences();
-            preferences >> class & 1 != 0
-                && (bytes > node.eager_bytes as u64 || preferences & PROMPT != 0)
+            preferences >> class & 1 != 0 && (bytes > longest_eager || preferences & PROMPT != 0)
         }),
     }
 }

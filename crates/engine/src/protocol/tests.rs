@@ -273,16 +273,21 @@ fn messages_of_collectives_are_copied_by_receivers_where_that_is_said() {
     if !shares_memory() || !cma::verify(own, proof) || cores::usable_cores() < 2 {
         return;
     }
-    const BYTES: usize = 200_000;
     let settings = Settings {
         rendezvous: Rendezvous::Auto,
         ..Settings::default()
     };
-    for (copied_by, expected) in [(CopiedBy::Either, 0), (CopiedBy::Receiver, 1)] {
+    for (bytes, copied_by, expected) in [
+        (200_000, CopiedBy::Either, 0),
+        (200_000, CopiedBy::Receiver, 1),
+        // Below the eager limit.
+        (40_000, CopiedBy::Receiver, 1),
+        (20_000, CopiedBy::Receiver, 0),
+    ] {
         let copies = on_members_with(&settings, 2, |member| {
             let (comm, peer) = (member.world(), Rank::new(1 - member.rank()));
-            let mut memory = vec![member.rank() as u8; BYTES];
-            let buffer = Memory::contiguous(memory.as_mut_ptr(), BYTES);
+            let mut memory = vec![member.rank() as u8; bytes];
+            let buffer = Memory::contiguous(memory.as_mut_ptr(), bytes);
             // SAFETY: the memory lives until the request is complete.
             let request = unsafe {
                 match member.rank() {
@@ -294,7 +299,7 @@ fn messages_of_collectives_are_copied_by_receivers_where_that_is_said() {
             assert!(memory.iter().all(|&byte| byte == 0));
             member.vci().enter().counted(Counter::CrossCopies)
         });
-        assert_eq!(copies, [0, expected], "{copied_by:?}");
+        assert_eq!(copies, [0, expected], "{bytes} {copied_by:?}");
     }
 }
 

@@ -134,6 +134,7 @@ impl VciState {
             peers: Peers::new(job.capacity, vci),
             clock: NonNull::from(&handle.header().clock_ms),
             eager_bytes: (eager_bytes as usize).min(job.ring_payload_bytes as usize),
+            copied_by_receiver_bytes: least_copied_by_receiver(is_oversubscribed),
             chunk_bytes: (settings.chunk_bytes as u32).min(job.ring_payload_bytes / 4),
             unexpected_bytes: settings.unexpected_bytes,
             cma_min_bytes: settings.cma_min_bytes,
@@ -297,6 +298,16 @@ pub(crate) enum CmaPolicy {
     Always,
 }
 
+/// From where on many receivers that copy at the same time take less time than one sender, in spite of their handshakes: nowhere where
+/// each of these costs a switch.
+const fn least_copied_by_receiver(is_oversubscribed: bool) -> usize {
+    if is_oversubscribed {
+        usize::MAX
+    } else {
+        32 << 10
+    }
+}
+
 /// The node and its limits, as a VCI uses them.
 pub(crate) struct Node {
     pub(crate) handle: NodeHandle,
@@ -306,6 +317,8 @@ pub(crate) struct Node {
     pub(crate) peers: Peers,
     clock: NonNull<AtomicU64>,
     pub(crate) eager_bytes: usize,
+    /// Shortest message that its receiver copies where a collective says so, though it may be eager.
+    pub(crate) copied_by_receiver_bytes: usize,
     pub(crate) chunk_bytes: u32,
     pub(crate) unexpected_bytes: u64,
     pub(crate) cma_min_bytes: u64,

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::offers_tests::{
     Buffer, LONG, TAG, counts, end, pattern, post, progress, send, settings,
 };
+use super::policy::note_copied;
 use crate::comm::Process;
 use crate::completion::{free, wait};
 use crate::identity::LinkIndex;
@@ -37,6 +38,8 @@ fn auto(cma: u64) -> Settings {
 enum Form {
     Once,
     Persistent,
+    /// As `Once`, and the receiver has just copied something when it makes progress.
+    Copying,
 }
 
 /// One rank of a test, whose receives have a buffer.
@@ -46,6 +49,8 @@ struct Away<'a> {
     data: &'a [u8],
     buffer: Buffer,
     persistent: Option<RequestId>,
+    /// Whether rank 1 was copying while it did not handle its messages.
+    copies: bool,
 }
 
 impl<'a> Away<'a> {
@@ -61,6 +66,7 @@ impl<'a> Away<'a> {
             data,
             buffer,
             persistent: is_persistent.then(init),
+            copies: matches!(form, Form::Copying),
         }
     }
 
@@ -93,6 +99,9 @@ impl<'a> Away<'a> {
         self.meet.wait();
         self.meet.wait();
         std::thread::sleep(AWAY);
+        if self.copies {
+            note_copied(&mut process.vci().enter());
+        }
         let status = wait(process.vci(), &mut request, "test").unwrap();
         assert_eq!(status.bytes, self.data.len() as u64);
         assert!(self.buffer.data() == self.data);
@@ -152,6 +161,14 @@ fn auto_offers_nothing_where_copy_modes_are_not_measured() {
     for cma in [0, 2] {
         assert_eq!(play(&auto(cma), Form::Once, 60).0, [0; 60]);
     }
+}
+
+#[test]
+fn auto_offers_nothing_to_a_rank_that_was_busy_with_other_messages() {
+    if !shares_memory() {
+        return;
+    }
+    assert_eq!(play(&auto(1), Form::Copying, 100).0, [0; 100]);
 }
 
 /// Written messages take neither copy mode. If they counted as messages of one, its price would be given up during their 256, and a

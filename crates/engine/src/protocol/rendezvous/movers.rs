@@ -7,7 +7,7 @@ use sys::cma::{self, Remote};
 use sys::sync::Ordering;
 
 use super::super::{copy, is_contiguous, named_by_peer, pack, publish_preferences, unpack};
-use super::policy::cma_policy;
+use super::policy::{cma_policy, note_copied};
 use crate::identity::LinkIndex;
 use crate::request::{RequestEntry, RequestIndex};
 use crate::vci::copy_mode::CopyMode;
@@ -38,6 +38,7 @@ pub(super) fn fetch_shared(
     };
     // SAFETY: `source` holds `wanted` bytes (checked); the receive's buffer is writable for them (contract of irecv).
     unsafe { unpack(state.slab.entry_mut(receive), 0, source.as_ptr(), wanted) };
+    note_copied(state);
     true
 }
 
@@ -133,6 +134,7 @@ pub(super) fn fetch_across(
         unsafe { unpack(entry, position, chunk.as_ptr(), bytes) };
         position += bytes;
     }
+    note_copied(state);
     true
 }
 
@@ -153,10 +155,12 @@ pub(super) fn write_landing(
             // SAFETY: the send's memory is readable (contract of isend); `target` has `bytes` bytes of the segment, which its
             // receiver leaves to this rank (claim word).
             unsafe { pack(state.slab.entry(index), 0, target.as_ptr(), bytes) };
+            note_copied(state);
             true
         }
         Place::Private(address, proof) => {
             let is_written = write_across(state, index, peer, [address, proof], bytes);
+            note_copied(state);
             if is_written {
                 state.count_many(Counter::BytesWrittenAcross, bytes as u64);
             }
@@ -262,6 +266,7 @@ pub(super) unsafe fn read(
     let start = is_measured.then(clock::ticks);
     // SAFETY: the caller's promise.
     let is_read = unsafe { cma::read(remote, target, bytes) }.is_ok();
+    note_copied(state);
     if let Some(start) = start.filter(|_| is_read) {
         let ticks = clock::ticks().wrapping_sub(start);
         if state.copy_modes.note_cma(whole, ticks) {

@@ -8,6 +8,7 @@ use super::super::{
     cell, chunk_at, complete_offered, named_by_peer, pack_chunk, put, release_chunk, unpack_chunk,
 };
 use super::offers::{Answer, note_answered};
+use super::policy::note_copied;
 use super::receiver::WAS_OFFERED;
 use crate::identity::LinkIndex;
 use crate::request::RequestIndex;
@@ -97,6 +98,7 @@ fn push_chunks(
         };
         // SAFETY: the send's memory is readable until it completes (contract of isend), the reservation is `bytes` long.
         let taken = unsafe { pack_chunk(state, index, entry.position, target, bytes) };
+        note_copied(state);
         let entry = state.slab.entry(index);
         let link = &mut state.links[entry.target];
         let words = [entry.remote, bytes as u64, location, taken];
@@ -150,6 +152,7 @@ pub(in super::super) fn copy_chunk(
     let fitting = (bytes as usize).min(entry.wanted - entry.position);
     // SAFETY: the receive's buffer is writable for `wanted` bytes (contract of irecv); the ring checked the payload.
     unsafe { unpack_chunk(state, index, payload.as_ptr(), fitting, taken) };
+    note_copied(state);
     let entry = state.slab.entry(index);
     if entry.position == entry.wanted {
         if entry.inline[1] == WAS_OFFERED {

@@ -45,6 +45,20 @@ pub(in super::super) fn moment_aux(state: &VciState, peer: LinkIndex) -> u16 {
 const POSTED_AT: usize = 2;
 const CAPACITY: usize = 3;
 
+/// Notes that this rank has copied a long message, or a chunk of one: until now it was no program that computes.
+pub(super) fn note_copied(state: &mut VciState) {
+    if state.node.offers && state.node.cma == CmaPolicy::Measured {
+        state.offer_gains.copied_at = clock::ticks();
+    }
+}
+
+/// For how long a message could have been on its way without this rank, which was outside the library: since the moment in its cell's
+/// auxiliary bits, or since this rank last copied.
+fn lain(state: &VciState, aux: u16, now: u64) -> u64 {
+    let since_copy = now.saturating_sub(state.offer_gains.copied_at);
+    Moment::of_aux(aux).until(now).min(since_copy)
+}
+
 /// Notes when a long receive is posted.
 pub(super) fn note_post(state: &mut VciState, index: RequestIndex) {
     let entry = state.slab.entry_mut(index);
@@ -71,7 +85,7 @@ pub(in super::super) fn note_announced(
     };
     let now = clock::ticks();
     let since_post = now.saturating_sub(entry.inline[POSTED_AT]);
-    let lain = Moment::of_aux(aux).until(now).min(since_post);
+    let lain = lain(state, aux, now).min(since_post);
     if let Some(gain) = state.offer_gains.of(peer, capacity) {
         gain.note_announced(lain, prices);
     }
@@ -83,8 +97,9 @@ pub(super) fn note_landed(state: &mut VciState, receive: RequestIndex, peer: Lin
         return;
     }
     let capacity = state.slab.entry(receive).inline[CAPACITY];
+    let lain = lain(state, aux, clock::ticks());
     if let Some(gain) = state.offer_gains.of(peer, capacity) {
-        gain.note_landed(Moment::of_aux(aux).until(clock::ticks()));
+        gain.note_landed(lain);
     }
 }
 

@@ -36,6 +36,8 @@ const SOON: u8 = 8;
 pub(crate) struct OfferGains {
     /// In the order of the senders.
     senders: Vec<(LinkIndex, [OfferGain; CLASSES])>,
+    /// When this rank last copied a long message or a chunk of one, in ticks.
+    pub(crate) copied_at: u64,
 }
 
 impl OfferGains {
