@@ -25,13 +25,35 @@ struct Row {
     wrong: Vec<String>,
 }
 
+impl Row {
+    /// Its line in the summary.
+    fn line(&self) -> String {
+        let word = if self.failed > 0 { "FAILED" } else { "" };
+        format!(
+            "{:<14}{:>7}{:>8}{:>9}{:>9.1} s{:>10.1} s  {word:<7}{}",
+            self.name,
+            self.passed,
+            self.failed,
+            self.skipped,
+            self.seconds,
+            self.processor_s,
+            self.text
+        )
+    }
+}
+
 /// Runs the steps that the arguments name, or all but the long ones.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let (scope, words) = scope_of(arguments);
     let Some(steps) = chosen(&words)? else {
         return Ok(());
     };
-    let rows: Vec<Row> = steps.into_iter().map(|step| row(step, scope)).collect();
+    let told = |step| {
+        let row = row(step, scope);
+        shell::say(&row.line());
+        row
+    };
+    let rows: Vec<Row> = steps.into_iter().map(told).collect();
     sum_up(&rows, scope)
 }
 
@@ -83,14 +105,7 @@ fn sum_up(rows: &[Row], scope: Scope) -> Result<(), String> {
         "\n{:<14}{:>7}{:>8}{:>9}{:>11}{:>12}",
         "step", "passed", "failed", "skipped", "time", "processor"
     ));
-    let line = |row: &Row| {
-        let word = if row.failed > 0 { "FAILED" } else { "" };
-        format!(
-            "{:<14}{:>7}{:>8}{:>9}{:>9.1} s{:>10.1} s  {word:<7}{}",
-            row.name, row.passed, row.failed, row.skipped, row.seconds, row.processor_s, row.text
-        )
-    };
-    rows.iter().for_each(|row| shell::say(&line(row)));
+    rows.iter().for_each(|row| shell::say(&row.line()));
     let of_all = |of: fn(&Row) -> usize| rows.iter().map(of).sum::<usize>();
     let all = Row {
         name: "all",
@@ -102,7 +117,7 @@ fn sum_up(rows: &[Row], scope: Scope) -> Result<(), String> {
         text: scope.name().to_owned(),
         wrong: Vec::new(),
     };
-    shell::say(&line(&all));
+    shell::say(&all.line());
     shell::say("");
     for row in rows {
         for text in &row.wrong {
