@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs jobs of mpiexec on several hosts, which are namespaces of this machine, and lets hosts fail.
 
-usage: run.py PREFIX FOLDER [--quick] [--without=CASE]... [CASE...]
+usage: run.py PREFIX FOLDER [--quick] [--without=CASE]... [CASE...]     (a CASE may be a pattern: mpich_*)
 
 PREFIX is where Rankpoint is installed, FOLDER a place to work in. mpiexec runs on the first host and reaches the others by ssh, or it
 runs outside of them and enters all by a command. After each case nothing may be left on any host. --quick leaves out the cases that wait
@@ -17,6 +17,8 @@ import signal
 import subprocess
 import sys
 import time
+from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent))
@@ -44,9 +46,9 @@ CASES = {}
 Skip = launchers.Skip
 SLOW = {
     "host_without_power", "late_receivers_lose_nothing", "models_of_the_network_are_calibrated", "stopped_ranks_are_waited_for",
-    "suite_of_mpi4py", "suite_of_mpich",
+    "suite_of_mpi4py", "mpich_*",
 }
-# Hosts of the suites of others, one after the other, and the seconds that one may take.
+# Hosts of the suites of others, one after the other, and the seconds that one part may take.
 SUITE_HOSTS = [2, 4]
 SUITE_LIMIT_S = 1800
 # What of MPICH's suite depends on where ranks are: the other directories test calls within a process, or are long.
@@ -430,14 +432,15 @@ def late_receivers_lose_nothing(site):
     site.job("-hosts h1,h2,h3", str(site.program("late")), "15").expect(0, "rank 1 has all", "rank 2 has all")
 
 
-def suite(site, name, *options):
-    """Runs the suite of others in a folder of tests on several hosts; the build of the one-host step is used where there is one."""
+def suite(site, name, what, hosts=SUITE_HOSTS):
+    """Runs the suite of others in a folder of tests, or what is named of it, on several hosts. The build of the one-host step is used where
+    there is one."""
     if not site.has_network():
         raise Skip("libfabric offers no network between hosts")
     site.lab.up(max(SUITE_HOSTS))
     script, folder = LAB.parents[1] / name / "run.py", site.folder.parent / name
-    for count in SUITE_HOSTS:
-        words = [sys.executable, script, site.bin.parent, folder, *options, f"--flags={shlex.join(site.lab.flags(count))}"]
+    for count in hosts:
+        words = [sys.executable, script, site.bin.parent, folder, what, f"--flags={shlex.join(site.lab.flags(count))}"]
         done = subprocess.run(words, capture_output=True, text=True, errors="replace", check=False, timeout=SUITE_LIMIT_S)
         if done.returncode == UNAVAILABLE:
             raise Skip(done.stdout.strip().splitlines()[-1])
@@ -450,9 +453,15 @@ def suite_of_mpi4py(site):
     suite(site, "mpi4py", "--quick")
 
 
-@case
-def suite_of_mpich(site):
-    suite(site, "mpich", *MPICH_DIRECTORIES)
+# Cases of their own: all together take longer than a developer waits for the first failure.
+for directory in MPICH_DIRECTORIES:
+    for number in SUITE_HOSTS:
+        CASES[f"mpich_{directory}_on_{number}_hosts"] = partial(suite, name="mpich", what=directory, hosts=[number])
+
+
+def is_one_of(name, patterns):
+    """Whether a case has one of these names."""
+    return any(fnmatch(name, pattern) for pattern in patterns)
 
 
 def main(words):
@@ -473,7 +482,7 @@ def main(words):
     passed, failed, skipped = 0, 0, 0
     try:
         for name, body in CASES.items():
-            if (names and name not in names) or name in without or (quick and name in SLOW):
+            if (names and not is_one_of(name, names)) or is_one_of(name, without) or (quick and is_one_of(name, SLOW)):
                 skipped += 1
                 continue
             begin = time.monotonic()

@@ -83,7 +83,7 @@ pub(super) fn hosts(scope: Scope) -> Result<Found, String> {
     let suite = Suite {
         name: "hosts",
         script: "tests/hosts/run.py",
-        arguments: [&["--quick"], &["--without=suite_of_mpich"]],
+        arguments: [&["--quick"], &["--without=mpich_*"]],
         needs: &[tools::PYTHON],
         limit_s: 5400,
     };
@@ -98,7 +98,7 @@ pub(super) fn hosts_mpich(scope: Scope) -> Result<Found, String> {
     let suite = Suite {
         name: "hosts-mpich",
         script: "tests/hosts/run.py",
-        arguments: [&["suite_of_mpich"]; 2],
+        arguments: [&["mpich_*"]; 2],
         needs: &[tools::PYTHON],
         limit_s: 5400,
     };
