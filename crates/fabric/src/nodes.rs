@@ -38,6 +38,25 @@ pub struct NodePlan<'a> {
 /// # Errors
 /// When the plan contradicts itself, and the kernel's error when it refuses a memory file.
 pub fn create_on_node(plan: &SegmentPlan, nodes: &NodePlan<'_>) -> io::Result<OwnedFd> {
+    check(plan, nodes)?;
+    with_nodes(segment::create(plan)?, plan, nodes)
+}
+
+/// The same with at most `heap_bytes` bytes for rings and shared memory ([`segment::create_with`]).
+///
+/// # Errors
+/// As for [`create_on_node`].
+pub fn create_on_node_with(
+    plan: &SegmentPlan,
+    nodes: &NodePlan<'_>,
+    heap_bytes: u64,
+) -> io::Result<OwnedFd> {
+    check(plan, nodes)?;
+    with_nodes(segment::create_with(plan, heap_bytes)?, plan, nodes)
+}
+
+/// Refuses plans that contradict each other.
+fn check(plan: &SegmentPlan, nodes: &NodePlan<'_>) -> io::Result<()> {
     let here = nodes.node_of.iter().filter(|&&node| node == nodes.node);
     let is_consistent = nodes.node_of.len() == plan.job_ranks as usize
         && here.count() == plan.local_ranks as usize
@@ -47,12 +66,17 @@ pub fn create_on_node(plan: &SegmentPlan, nodes: &NodePlan<'_>) -> io::Result<Ow
             .node_of
             .iter()
             .all(|&node| (node as usize) < nodes.hosts.len());
-    if !is_consistent {
-        return Err(io::Error::other(
-            "the plan of the job's nodes contradicts itself",
-        ));
+    if is_consistent {
+        return Ok(());
     }
-    let file = NodeFile::new(segment::create(plan)?)?;
+    Err(io::Error::other(
+        "the plan of the job's nodes contradicts itself",
+    ))
+}
+
+/// Writes what is known of the job's nodes into a new memory file.
+fn with_nodes(file: OwnedFd, plan: &SegmentPlan, nodes: &NodePlan<'_>) -> io::Result<OwnedFd> {
+    let file = NodeFile::new(file)?;
     let header = |offset: usize, bytes: &[u8]| file.write_at(offset as u64, bytes);
     header(offset_of!(JobHeader, node), &nodes.node.to_ne_bytes())?;
     for (offset, part) in [0, 8].into_iter().zip(nodes.secret) {

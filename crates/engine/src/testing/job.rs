@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use fabric::nodes::{NodePlan, create_on_node};
+use fabric::nodes::{NodePlan, create_on_node_with};
 use fabric::observe::NodeFile;
 use fabric::segment::{self, SegmentPlan};
 use fabric::sim::SimNet;
@@ -224,7 +224,7 @@ impl Nodes {
             };
             let file = match count {
                 1 => segment::create_with(&plan, HEAP_BYTES),
-                _ => create_on_node(&plan, &nodes),
+                _ => create_on_node_with(&plan, &nodes, HEAP_BYTES),
             };
             NodeFile::new(file.unwrap()).unwrap()
         };
