@@ -45,7 +45,7 @@ pub(in super::super) fn moment_aux(state: &VciState, peer: LinkIndex) -> u16 {
 const POSTED_AT: usize = 2;
 const CAPACITY: usize = 3;
 
-/// Notes that this rank has copied a long message, or a chunk of one: until now it was no program that computes.
+/// Notes that this rank has copied a long message, or a chunk of one: until now it was inside the library.
 pub(super) fn note_copied(state: &mut VciState) {
     if state.node.offers && state.node.cma == CmaPolicy::Measured {
         state.offer_gains.copied_at = clock::ticks();
