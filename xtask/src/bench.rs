@@ -108,7 +108,9 @@ fn with_names(arguments: &[String]) -> Vec<String> {
         let before = index
             .checked_sub(1)
             .map(|before| arguments[before].as_str());
-        let is_value = before.is_some_and(|it| it.starts_with("--") && !OURS.contains(&it));
+        let takes_value =
+            |it: &str| it.starts_with("--") && !it.contains('=') && !OURS.contains(&it);
+        let is_value = before.is_some_and(takes_value);
         let is_value = is_value || word == THREADS;
         if !word.starts_with('-') && !is_value {
             words.push("--only".to_owned());
@@ -255,6 +257,21 @@ mod tests {
         assert!(replaced("# Title\n", &MAIN, "x").is_err());
         assert!(replaced(&page, &OF_THREADS, "x").is_err());
     }
+
+    #[test]
+    fn words_that_are_no_values_are_names_of_rows() {
+        let named = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            with_names(&words).join(" ")
+        };
+        assert_eq!(
+            named("--peers --lab=2 latency rate"),
+            "--peers --lab=2 --only latency --only rate"
+        );
+        assert_eq!(named("--rounds 3 latency"), "--rounds 3 --only latency");
+        assert_eq!(named("threads --sizes 8"), "threads --sizes 8");
+    }
+
     #[test]
     fn a_page_is_named_after_its_machine() {
         let tables = "Measured by `x`:\n\n* Intel(R) Xeon(R) Processor, 2 cores\n* MPICH\n";
