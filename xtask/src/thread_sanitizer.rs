@@ -9,10 +9,15 @@ use crate::shell;
 /// Seconds that building and running may take.
 const LIMIT_S: &str = "2400";
 /// What runs: all tests but those of collectives and windows, which are of every case on every number of ranks and take too long here;
-/// and those of windows in which threads of safe code meet.
+/// and of these the ones that mix operations at random, or in which threads of safe code meet.
 const RUNS: [&[&str]; 2] = [
     &["--skip", "coll::", "--skip", "rma::"],
-    &["rma::granule_tests::"],
+    &[
+        "rma::granule_tests::",
+        "rma::random_tests::",
+        "rma::message::tests::random",
+        "coll::tests::random::",
+    ],
 ];
 const FLAGS: &str = "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer";
 /// Tests of refused memory ask for more than the sanitizer has.

@@ -12,8 +12,8 @@ use crate::vci::{Departure, VciState};
 
 /// Bytes that a sender sends before the CTS: their copy takes a little longer than the CTS takes to arrive.
 const EARLY_BYTES: usize = 64 << 10;
-/// The same to other nodes, in one chunk: each is a message of the network.
-const REMOTE_EARLY_BYTES: usize = 32 << 10;
+/// The same to other nodes, in one chunk: each is a message of the network. Both sides copy it once more than what is put.
+const REMOTE_EARLY_BYTES: usize = 8 << 10;
 /// Messages that send the RTS only, after one sent data with it in vain.
 pub(super) const RTS_ONLY_AFTER_WASTE: u8 = 16;
 /// `Link::early` while an RTS with data is not answered.
