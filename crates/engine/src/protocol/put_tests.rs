@@ -16,8 +16,9 @@ use crate::testing::on_ranks;
 const DATA: i32 = 3;
 const READY: i32 = 4;
 /// Lengths on both sides of each limit, in bytes.
-const LENGTHS: [usize; 9] = [
-    8_191, 16_384, 16_385, 65_535, 65_536, 65_537, 131_073, 300_007, 4_194_305,
+const LENGTHS: [usize; 12] = [
+    8_191, 16_384, 16_385, 65_535, 65_536, 65_537, 131_073, 270_335, 270_337, 540_673, 1_048_576,
+    4_194_305,
 ];
 
 fn pattern(bytes: usize, seed: usize) -> Vec<u8> {

@@ -296,6 +296,7 @@ impl State {
             out: None,
             out_desc: std::ptr::null_mut(),
             into: None,
+            put_bytes: 0,
             sequence_out: 0,
             sequence_in: 0,
             told: Feedback::default(),

@@ -79,6 +79,8 @@ pub(super) struct Peer {
     pub(super) out_desc: *mut c_void,
     /// The ring from it.
     pub(super) into: Option<MirrorTarget>,
+    /// Bytes of puts to it that it has not acknowledged, of those that it acknowledges.
+    pub(super) put_bytes: usize,
     /// Numbers of the next frames.
     pub(super) sequence_out: u32,
     pub(super) sequence_in: u32,

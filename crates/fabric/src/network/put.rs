@@ -2,7 +2,10 @@
 //! Puts: long data go from the memory of one program into that of another, by the network's remote memory access.
 //!
 //! The receiver opens its buffer and tells the sender address and key, in a cell. The sender puts, and tells that it has, in a cell that
-//! arrives after the data. Openings are closed when their data are there. A put is under way in one part at a time.
+//! arrives after the data. Openings are closed when their data are there.
+//!
+//! The kernel's sockets take megabytes at once, which then pass through memory instead of caches: a long put through them is in progress
+//! in a few parts at a time, and the peer acknowledges each.
 #![expect(unsafe_code, reason = "puts read the memory of programs")]
 
 use std::collections::VecDeque;
@@ -19,8 +22,12 @@ use super::peer::PeerKey;
 use crate::identity::VciIndex;
 use crate::ofi::{Endpoint, Opening, Part, Region, Sent};
 
-/// Puts under way at once; others wait.
+/// Parts of puts in progress at once; others wait.
 pub(super) const PUTS: u32 = 32;
+/// Longest part where sockets carry it, in bytes. Puts of at least one such part are paced: their peer acknowledges each part.
+const PACED_BYTES: usize = 256 << 10;
+/// Paced parts to one peer that are in progress at once, in bytes.
+const WINDOW_BYTES: usize = 2 * PACED_BYTES;
 /// Openings at once.
 const MOST_OPENINGS: usize = 1024;
 
@@ -31,8 +38,11 @@ pub(super) struct Puts {
     opened: u64,
     openings: Vec<Option<Region>>,
     closed: Vec<u32>,
-    started: [Option<Put>; PUTS as usize],
-    waiting: VecDeque<Put>,
+    /// The puts that have not ended.
+    puts: Vec<Option<Put>>,
+    started: [Option<StartedPart>; PUTS as usize],
+    /// Puts of which parts have not begun, in their order.
+    waiting: VecDeque<usize>,
     /// The VCIs and tokens of puts that have ended.
     ended: Vec<(VciIndex, u64)>,
 }
@@ -56,11 +66,33 @@ struct Put {
     to: u64,
     start: NonNull<u8>,
     bytes: usize,
-    /// Bytes that are there.
+    /// Bytes that the library has got.
+    begun: usize,
+    /// Bytes that have left.
     done: usize,
     target: Opening,
     token: u64,
     source: Option<Region>,
+    /// Whether its peer acknowledges its parts.
+    is_paced: bool,
+    /// Whether a part has failed.
+    has_failed: bool,
+}
+
+/// A part that has begun and not ended: the number of its put, and its bytes.
+struct StartedPart {
+    put: usize,
+    bytes: usize,
+}
+
+/// Why no further part of a put begins.
+enum Pause {
+    /// All have begun.
+    Begun,
+    /// As much is in progress to its peer as may be.
+    Paced,
+    /// The library takes no more.
+    Full,
 }
 
 // SAFETY: the memory is the program's until the put has ended; everything is used under the lock of the context.
@@ -73,6 +105,7 @@ impl Puts {
             opened: 0,
             openings: Vec::new(),
             closed: Vec::new(),
+            puts: Vec::new(),
             started: [const { None }; PUTS as usize],
             waiting: VecDeque::new(),
             ended: Vec::new(),
@@ -81,6 +114,17 @@ impl Puts {
 
     pub(super) fn are_none(&self) -> bool {
         self.waiting.is_empty() && self.started.iter().all(Option::is_none)
+    }
+
+    /// Keeps a put; returns its number.
+    fn keep(&mut self, put: Put) -> usize {
+        let free = self.puts.iter().position(Option::is_none);
+        let number = free.unwrap_or(self.puts.len());
+        match free {
+            Some(free) => self.puts[free] = Some(put),
+            None => self.puts.push(Some(put)),
+        }
+        number
     }
 
     fn next_key(&mut self) -> u64 {
@@ -157,31 +201,33 @@ impl Net {
             to,
             start,
             bytes,
+            begun: 0,
             done: 0,
             target,
             token,
             source,
+            is_paced: endpoint.puts_through_sockets() && bytes >= PACED_BYTES,
+            has_failed: false,
         };
-        state.puts.waiting.push_back(put);
+        let number = state.puts.keep(put);
+        state.puts.waiting.push_back(number);
         state.start_puts(endpoint)?;
-        let is_whole = state.puts.waiting.is_empty() && bytes <= endpoint.most_put_bytes();
-        Ok(match is_whole {
-            true => PutBegun::Whole,
-            false => PutBegun::InParts,
-        })
+        let has_begun = |put: &Put| put.begun == bytes;
+        Ok(
+            match state.puts.puts[number].as_ref().is_some_and(has_begun) {
+                true => PutBegun::Whole,
+                false => PutBegun::InParts,
+            },
+        )
     }
 
     /// Whether the put of a VCI with a token has not ended.
     pub(super) fn is_putting(&self, vci: VciIndex, token: u64) -> bool {
-        let Puts {
-            started,
-            waiting,
-            ended,
-            ..
-        } = &self.state.puts;
-        let mut started_or_waiting = started.iter().flatten().chain(waiting);
-        let is_it = |put: &Put| (self.state.peers[put.peer].key.here, put.token) == (vci, token);
-        started_or_waiting.any(is_it) || ended.contains(&(vci, token))
+        let Puts { puts, ended, .. } = &self.state.puts;
+        let is_it = |put: &Put| {
+            (self.state.peers[put.peer].key.here, put.token) == (vci, token) && !put.has_failed
+        };
+        puts.iter().flatten().any(is_it) || ended.contains(&(vci, token))
     }
 
     /// The tokens of the puts of a VCI that have ended since the last call.
@@ -193,58 +239,96 @@ impl Net {
 }
 
 impl State {
-    /// Starts puts that wait, as many as the library takes.
+    /// Starts parts of puts that wait, as many as the library and their peers take.
     pub(super) fn start_puts(&mut self, endpoint: &mut Endpoint) -> io::Result<()> {
-        while let Some(put) = self.puts.waiting.pop_front() {
-            let free = self.puts.started.iter().position(Option::is_none);
-            let Some(slot) = free else {
-                self.puts.waiting.push_front(put);
-                break;
-            };
-            let (done, desc) = (put.done, put.source.as_ref().map(|source| source.desc));
-            let part = Part {
-                // SAFETY: `done` is at most the length of the memory (`ended_put`).
-                start: unsafe { put.start.add(done) },
-                bytes: (put.bytes - done).min(endpoint.most_put_bytes()),
-                desc: desc.unwrap_or(ptr::null_mut::<c_void>()),
-            };
-            let target = Opening {
-                address: put.target.address.wrapping_add(done as u64),
-                key: put.target.key,
-            };
-            let number = SENDS + slot as u32;
-            // SAFETY: the memory stays readable and unchanged until the put has ended (`Net::put`).
-            let sent = unsafe { endpoint.put(part, put.to, target, number) }?;
-            if sent == Sent::Full {
-                self.puts.waiting.push_front(put);
-                break;
+        let mut at = 0;
+        while let Some(&number) = self.puts.waiting.get(at) {
+            match self.start_parts(endpoint, number)? {
+                Pause::Begun => drop(self.puts.waiting.remove(at)),
+                Pause::Paced => at += 1,
+                Pause::Full => break,
             }
-            self.puts.started[slot] = Some(put);
         }
         Ok(())
     }
 
-    /// A part of the put in a slot is there.
-    pub(super) fn ended_put(&mut self, endpoint: &mut Endpoint, slot: usize) -> io::Result<()> {
-        let Some(mut put) = self.puts.started.get_mut(slot).and_then(Option::take) else {
-            return Ok(());
+    /// Starts parts of a put.
+    fn start_parts(&mut self, endpoint: &mut Endpoint, number: usize) -> io::Result<Pause> {
+        let Puts { puts, started, .. } = &mut self.puts;
+        let Some(put) = puts[number].as_mut() else {
+            return Ok(Pause::Begun);
         };
-        put.done += (put.bytes - put.done).min(endpoint.most_put_bytes());
-        if put.done < put.bytes {
-            self.puts.waiting.push_front(put);
-        } else {
-            let vci = self.peers[put.peer].key.here;
-            self.puts.ended.push((vci, put.token));
-            if let Some(source) = put.source.take() {
-                endpoint.close_region(source);
+        let under_way = &mut self.peers[put.peer].put_bytes;
+        let most_bytes = match put.is_paced {
+            true => endpoint.most_put_bytes().min(PACED_BYTES),
+            false => endpoint.most_put_bytes(),
+        };
+        while put.begun < put.bytes {
+            let bytes = (put.bytes - put.begun).min(most_bytes);
+            if put.is_paced && *under_way != 0 && *under_way + bytes > WINDOW_BYTES {
+                return Ok(Pause::Paced);
+            }
+            let Some(slot) = started.iter().position(Option::is_none) else {
+                return Ok(Pause::Full);
+            };
+            let desc = put.source.as_ref().map(|source| source.desc);
+            let part = Part {
+                // SAFETY: `begun` is less than the length of the memory.
+                start: unsafe { put.start.add(put.begun) },
+                bytes,
+                desc: desc.unwrap_or(ptr::null_mut::<c_void>()),
+            };
+            let target = Opening {
+                address: put.target.address.wrapping_add(put.begun as u64),
+                key: put.target.key,
+            };
+            let context = SENDS + slot as u32;
+            // SAFETY: the memory stays readable and unchanged until the put has ended (`Net::put`).
+            let sent = unsafe { endpoint.put(part, (put.to, target), context, put.is_paced) }?;
+            if sent == Sent::Full {
+                return Ok(Pause::Full);
+            }
+            put.begun += bytes;
+            *under_way += if put.is_paced { bytes } else { 0 };
+            started[slot] = Some(StartedPart { put: number, bytes });
+        }
+        Ok(Pause::Begun)
+    }
+
+    /// A part of a put is there.
+    pub(super) fn ended_put(&mut self, endpoint: &mut Endpoint, slot: usize) -> io::Result<()> {
+        if let Some((number, bytes)) = self.end_part(slot)
+            && let Some(put) = &mut self.puts.puts[number]
+        {
+            put.done += bytes;
+            if put.done == put.bytes {
+                let vci = self.peers[put.peer].key.here;
+                self.puts.ended.push((vci, put.token));
+                if let Some(source) = put.source.take() {
+                    endpoint.close_region(source);
+                }
+                self.puts.puts[number] = None;
             }
         }
         self.start_puts(endpoint)
     }
 
-    /// The peer of the put in a slot, which has failed.
+    /// The peer of the part in a slot, which has failed.
     pub(super) fn failed_put(&mut self, slot: usize) -> Option<usize> {
-        let put = self.puts.started.get_mut(slot)?.take()?;
+        let (number, _) = self.end_part(slot)?;
+        self.puts.waiting.retain(|&waiting| waiting != number);
+        let put = self.puts.puts[number].as_mut()?;
+        put.has_failed = true;
         Some(put.peer)
+    }
+
+    /// Frees the slot of a part; returns the number of its put, and its bytes.
+    fn end_part(&mut self, slot: usize) -> Option<(usize, usize)> {
+        let StartedPart { put, bytes } = self.puts.started.get_mut(slot)?.take()?;
+        let ended = self.puts.puts[put].as_ref()?;
+        if ended.is_paced {
+            self.peers[ended.peer].put_bytes -= bytes;
+        }
+        Some((put, bytes))
     }
 }

@@ -15,6 +15,8 @@ pub(super) const FI_WRITE: u64 = 1 << 9;
 pub(super) const FI_REMOTE_WRITE: u64 = 1 << 13;
 /// One buffer takes several messages.
 pub(super) const FI_MULTI_RECV: u64 = 1 << 16;
+/// An operation is complete when its data are at their target.
+pub(super) const FI_DELIVERY_COMPLETE: u64 = 1 << 28;
 pub(super) const FI_RECV: u64 = 1 << 10;
 pub(super) const FI_TRANSMIT: u64 = 1 << 11;
 /// Operations bring memory for the provider's use.

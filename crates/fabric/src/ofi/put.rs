@@ -11,8 +11,8 @@ use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 
 use super::abi::{
-    Domain, FI_ENABLE, FI_REMOTE_WRITE, FI_WRITE, Fid, FidOps, IoVec, Mr, MrOps, MsgRma, RmaIoVec,
-    function,
+    Domain, FI_DELIVERY_COMPLETE, FI_ENABLE, FI_REMOTE_WRITE, FI_WRITE, Fid, FidOps, IoVec, Mr,
+    MrOps, MsgRma, RmaIoVec, function,
 };
 use super::endpoint::{Endpoint, Part, Sent};
 use super::open::missing;
@@ -37,6 +37,11 @@ impl Endpoint {
     /// Longest put in bytes; 0 when there are no puts.
     pub fn most_put_bytes(&self) -> usize {
         self.puts.as_ref().map_or(0, |puts| puts.most_bytes)
+    }
+
+    /// Whether the kernel's sockets carry puts.
+    pub fn puts_through_sockets(&self) -> bool {
+        self.puts.as_ref().is_some_and(|puts| puts.through_sockets)
     }
 
     /// Opens memory for puts of others. `key` is its key where the provider lets this side choose.
@@ -130,7 +135,8 @@ impl Endpoint {
         }
     }
 
-    /// Writes to memory that a process has opened. The end is told with `number`, which no operation under way has.
+    /// Writes to memory that a process has opened. The end is told with `number`, which no operation under way has: when the data have left
+    /// this memory, or, with `acknowledged`, when they are there.
     ///
     /// # Errors
     /// The library's.
@@ -140,9 +146,9 @@ impl Endpoint {
     pub unsafe fn put(
         &mut self,
         part: Part,
-        peer: u64,
-        target: Opening,
+        (peer, target): (u64, Opening),
         number: u32,
+        acknowledged: bool,
     ) -> io::Result<Sent> {
         let Some(writemsg) = self.puts.as_ref().map(|puts| puts.writemsg) else {
             return Err(missing("fi_writemsg"));
@@ -167,8 +173,13 @@ impl Endpoint {
             context: self.context(number),
             data: 0,
         };
+        let flags = if acknowledged {
+            FI_DELIVERY_COMPLETE
+        } else {
+            0
+        };
         // SAFETY: an enabled endpoint; the part by the caller's promise; the context lives as long as `self`.
-        let code = unsafe { writemsg(self.ep.as_ptr(), &raw const msg, 0) };
+        let code = unsafe { writemsg(self.ep.as_ptr(), &raw const msg, flags) };
         self.sent("fi_writemsg", code)
     }
 }

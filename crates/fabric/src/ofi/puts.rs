@@ -10,6 +10,12 @@ use super::abi::{
 };
 use super::choose::Chosen;
 
+/// Whether a provider sends through the kernel's sockets; layers above it follow after a semicolon.
+fn is_of_sockets(provider: &str) -> bool {
+    let core = provider.split(';').next();
+    core.is_some_and(|core| ["tcp", "net", "sockets"].contains(&core))
+}
+
 /// How an endpoint puts.
 pub(super) struct Puts {
     pub(super) writemsg: unsafe extern "C" fn(*mut Ep, *const MsgRma, u64) -> isize,
@@ -17,6 +23,8 @@ pub(super) struct Puts {
     pub(super) has_addresses: bool,
     /// Longest put, in bytes.
     pub(super) most_bytes: usize,
+    /// Whether the kernel's sockets carry them.
+    pub(super) through_sockets: bool,
 }
 
 impl Puts {
@@ -39,6 +47,7 @@ impl Puts {
                 writemsg: function!((*ep.as_ptr()).rma, RmaOps, writemsg)?,
                 has_addresses: domain.mr_mode & FI_MR_VIRT_ADDR != 0,
                 most_bytes: ep_attr.max_msg_size,
+                through_sockets: is_of_sockets(&chosen.offer.provider),
             })
         }
     }
