@@ -258,14 +258,14 @@ impl State {
         let Some(put) = puts[number].as_mut() else {
             return Ok(Pause::Begun);
         };
-        let under_way = &mut self.peers[put.peer].put_bytes;
+        let in_progress = &mut self.peers[put.peer].put_bytes;
         let most_bytes = match put.is_paced {
             true => endpoint.most_put_bytes().min(PACED_BYTES),
             false => endpoint.most_put_bytes(),
         };
         while put.begun < put.bytes {
             let bytes = (put.bytes - put.begun).min(most_bytes);
-            if put.is_paced && *under_way != 0 && *under_way + bytes > WINDOW_BYTES {
+            if put.is_paced && *in_progress != 0 && *in_progress + bytes > WINDOW_BYTES {
                 return Ok(Pause::Paced);
             }
             let Some(slot) = started.iter().position(Option::is_none) else {
@@ -289,7 +289,7 @@ impl State {
                 return Ok(Pause::Full);
             }
             put.begun += bytes;
-            *under_way += if put.is_paced { bytes } else { 0 };
+            *in_progress += if put.is_paced { bytes } else { 0 };
             started[slot] = Some(StartedPart { put: number, bytes });
         }
         Ok(Pause::Begun)
