@@ -4,8 +4,8 @@
 //! The receiver opens its buffer and tells the sender address and key, in a cell. The sender puts, and tells that it has, in a cell that
 //! arrives after the data. Openings are closed when their data are there.
 //!
-//! The kernel's sockets take megabytes at once, which then pass through memory instead of caches: a long put through them is in progress
-//! in a few parts at a time, and the peer acknowledges each.
+//! The kernel's sockets take megabytes at once, and what waits in them leaves the caches. So a long put goes through sockets in parts, of
+//! which two are in progress to a peer, and the peer acknowledges each.
 #![expect(unsafe_code, reason = "puts read the memory of programs")]
 
 use std::collections::VecDeque;
@@ -39,7 +39,7 @@ pub(super) struct Puts {
     openings: Vec<Option<Region>>,
     closed: Vec<u32>,
     /// The puts that have not ended.
-    puts: Vec<Option<Put>>,
+    kept: Vec<Option<Put>>,
     started: [Option<StartedPart>; PUTS as usize],
     /// Puts of which parts have not begun, in their order.
     waiting: VecDeque<usize>,
@@ -105,7 +105,7 @@ impl Puts {
             opened: 0,
             openings: Vec::new(),
             closed: Vec::new(),
-            puts: Vec::new(),
+            kept: Vec::new(),
             started: [const { None }; PUTS as usize],
             waiting: VecDeque::new(),
             ended: Vec::new(),
@@ -118,11 +118,11 @@ impl Puts {
 
     /// Keeps a put; returns its number.
     fn keep(&mut self, put: Put) -> usize {
-        let free = self.puts.iter().position(Option::is_none);
-        let number = free.unwrap_or(self.puts.len());
+        let free = self.kept.iter().position(Option::is_none);
+        let number = free.unwrap_or(self.kept.len());
         match free {
-            Some(free) => self.puts[free] = Some(put),
-            None => self.puts.push(Some(put)),
+            Some(free) => self.kept[free] = Some(put),
+            None => self.kept.push(Some(put)),
         }
         number
     }
@@ -214,7 +214,7 @@ impl Net {
         state.start_puts(endpoint)?;
         let has_begun = |put: &Put| put.begun == bytes;
         Ok(
-            match state.puts.puts[number].as_ref().is_some_and(has_begun) {
+            match state.puts.kept[number].as_ref().is_some_and(has_begun) {
                 true => PutBegun::Whole,
                 false => PutBegun::InParts,
             },
@@ -223,11 +223,11 @@ impl Net {
 
     /// Whether the put of a VCI with a token has not ended.
     pub(super) fn is_putting(&self, vci: VciIndex, token: u64) -> bool {
-        let Puts { puts, ended, .. } = &self.state.puts;
+        let Puts { kept, ended, .. } = &self.state.puts;
         let is_it = |put: &Put| {
             (self.state.peers[put.peer].key.here, put.token) == (vci, token) && !put.has_failed
         };
-        puts.iter().flatten().any(is_it) || ended.contains(&(vci, token))
+        kept.iter().flatten().any(is_it) || ended.contains(&(vci, token))
     }
 
     /// The tokens of the puts of a VCI that have ended since the last call.
@@ -243,10 +243,15 @@ impl State {
     pub(super) fn start_puts(&mut self, endpoint: &mut Endpoint) -> io::Result<()> {
         let mut at = 0;
         while let Some(&number) = self.puts.waiting.get(at) {
-            match self.start_parts(endpoint, number)? {
-                Pause::Begun => drop(self.puts.waiting.remove(at)),
-                Pause::Paced => at += 1,
-                Pause::Full => break,
+            match self.start_parts(endpoint, number) {
+                Ok(Pause::Begun) => drop(self.puts.waiting.remove(at)),
+                Ok(Pause::Paced) => at += 1,
+                Ok(Pause::Full) => break,
+                Err(error) => {
+                    // The failure is told once.
+                    self.puts.waiting.remove(at);
+                    return Err(error);
+                }
             }
         }
         Ok(())
@@ -254,8 +259,8 @@ impl State {
 
     /// Starts parts of a put.
     fn start_parts(&mut self, endpoint: &mut Endpoint, number: usize) -> io::Result<Pause> {
-        let Puts { puts, started, .. } = &mut self.puts;
-        let Some(put) = puts[number].as_mut() else {
+        let Puts { kept, started, .. } = &mut self.puts;
+        let Some(put) = kept[number].as_mut() else {
             return Ok(Pause::Begun);
         };
         let in_progress = &mut self.peers[put.peer].put_bytes;
@@ -298,7 +303,7 @@ impl State {
     /// A part of a put is there.
     pub(super) fn ended_put(&mut self, endpoint: &mut Endpoint, slot: usize) -> io::Result<()> {
         if let Some((number, bytes)) = self.end_part(slot)
-            && let Some(put) = &mut self.puts.puts[number]
+            && let Some(put) = &mut self.puts.kept[number]
         {
             put.done += bytes;
             if put.done == put.bytes {
@@ -307,7 +312,7 @@ impl State {
                 if let Some(source) = put.source.take() {
                     endpoint.close_region(source);
                 }
-                self.puts.puts[number] = None;
+                self.puts.kept[number] = None;
             }
         }
         self.start_puts(endpoint)
@@ -317,7 +322,7 @@ impl State {
     pub(super) fn failed_put(&mut self, slot: usize) -> Option<usize> {
         let (number, _) = self.end_part(slot)?;
         self.puts.waiting.retain(|&waiting| waiting != number);
-        let put = self.puts.puts[number].as_mut()?;
+        let put = self.puts.kept[number].as_mut()?;
         put.has_failed = true;
         Some(put.peer)
     }
@@ -325,7 +330,7 @@ impl State {
     /// Frees the slot of a part; returns the number of its put, and its bytes.
     fn end_part(&mut self, slot: usize) -> Option<(usize, usize)> {
         let StartedPart { put, bytes } = self.puts.started.get_mut(slot)?.take()?;
-        let ended = self.puts.puts[put].as_ref()?;
+        let ended = self.puts.kept[put].as_ref()?;
         if ended.is_paced {
             self.peers[ended.peer].put_bytes -= bytes;
         }
