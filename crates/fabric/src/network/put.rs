@@ -250,6 +250,9 @@ impl State {
                 Err(error) => {
                     // The failure is told once.
                     self.puts.waiting.remove(at);
+                    if let Some(put) = &mut self.puts.kept[number] {
+                        put.has_failed = true;
+                    }
                     return Err(error);
                 }
             }
