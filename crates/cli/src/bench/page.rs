@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The page on which ranks 0 and 1 of a job measure the distance of their cores, held open for them.
+//! The memory in which ranks 0 and 1 of a job measure the distance of their cores, held open for them.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
-/// Bytes of a page, and more than two cache lines.
-const BYTES: u64 = 4096;
+/// Bytes, more than all lines of a probe of distances take.
+const BYTES: u64 = 64 << 10;
 
-/// A page without a name that goes away with its last user.
+/// Memory without a name that goes away with its last user.
 pub(crate) struct SharedPage {
     file: OwnedFd,
 }
 
 impl SharedPage {
-    /// A new page of zeros.
+    /// New memory of zeros.
     pub(crate) fn new() -> Result<Self, String> {
         let file = memfd_create("line", MemfdFlags::CLOEXEC);
-        let told = |error| format!("cannot make a page of memory to share: {error}");
+        let told = |error| format!("cannot make memory to share: {error}");
         let file = file.map_err(told)?;
         ftruncate(&file, BYTES).map_err(told)?;
         Ok(Self { file })
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_is_found_by_its_path() {
+    fn the_memory_is_found_by_its_path() {
         let line = SharedPage::new().unwrap();
         assert_eq!(std::fs::read(line.path()).unwrap(), vec![0; BYTES as usize]);
     }

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The yardstick inside a job: how long one cache line takes between ranks 0 and 1, without the library that is measured.
 //!
-//! Both map one page of memory, which the command that started the job holds open. Rank 0 writes rising numbers into one line, rank 1
+//! Both map one file of memory, which the command that started the job holds open. Rank 0 writes rising numbers into one line, rank 1
 //! each of them back into another; the lowest bit of a number says that it is the last one of this time. Rank 0 measures before
 //! and after each repetition, and gives cores that are farther apart than usual a moment to come together: virtual
 //! machines often move two busy cores to each other.
 //!
+//! Signals of an experiment go through many lines in turn. The processor keeps each line's directory entry in the slice of its last cache that the
+//! line's physical address selects, and slices are not equally far from both cores: the time of a single line is that of its
+//! slice, while a library's messages go through many lines.
+//!
 //! # Safety
-//! The page is mapped from a file that its maker keeps a page long, is never unmapped, and both its words are atomic.
+//! The memory is mapped from a file that its maker keeps long enough, is never unmapped, and both its words are atomic.
 #![expect(unsafe_code, reason = "maps memory that two processes share")]
 
 use std::cell::{Cell, RefCell};
@@ -28,12 +32,19 @@ const LONGEST: Duration = Duration::from_millis(3);
 /// Longest time that cores at an unusual distance get to come together before a repetition.
 const PATIENCE: Duration = Duration::from_millis(60);
 
+/// Lines that signals of each direction go through.
+const SIGNAL_LINES: usize = 128;
+
 /// The value that rank 0 broadcasts to call rank 1 to the other end of the line.
 pub(super) const PROBE: i64 = -1;
 
 /// Two cache lines, because processors fetch lines in pairs.
 #[repr(C, align(128))]
 struct SharedWord(AtomicU64);
+
+/// Signal `n` is the number `n` in line `n % SIGNAL_LINES`.
+#[repr(C)]
+struct SignalLines([SharedWord; SIGNAL_LINES]);
 
 #[repr(C)]
 struct Page {
@@ -44,9 +55,9 @@ struct Page {
     /// Turns that were passed: even when rank 0 has the turn. Written by the rank that has it.
     turns: SharedWord,
     /// Signals that rank 0 gave. Written by rank 0 only.
-    asked: SharedWord,
+    asked: SignalLines,
     /// Signals that rank 1 gave. Written by rank 1 only.
-    replied: SharedWord,
+    replied: SignalLines,
 }
 
 /// One end of the line.
@@ -114,22 +125,22 @@ impl DistanceProbe {
 
     /// Rank 0 gives its next signal.
     pub(super) fn ask(&self) {
-        signal(&self.page.asked.0, &self.asked);
+        self.page.asked.signal(&self.asked);
     }
 
     /// Rank 1 waits for the next signal of rank 0.
     pub(super) fn await_ask(&self) {
-        await_signal(&self.page.asked.0, &self.asked);
+        self.page.asked.await_signal(&self.asked);
     }
 
     /// Rank 1 gives its next signal.
     pub(super) fn reply(&self) {
-        signal(&self.page.replied.0, &self.replied);
+        self.page.replied.signal(&self.replied);
     }
 
     /// Rank 0 waits for the next signal of rank 1.
     pub(super) fn await_reply(&self) {
-        await_signal(&self.page.replied.0, &self.replied);
+        self.page.replied.await_signal(&self.replied);
     }
 
     /// Rank 0's end: nanoseconds from core to core.
@@ -212,18 +223,28 @@ fn map(path: &str) -> Option<&'static Page> {
     Some(unsafe { &*start.cast::<Page>() })
 }
 
-/// Gives the next signal of a line.
-fn signal(word: &AtomicU64, given: &Cell<u64>) {
-    given.set(given.get() + 1);
-    // PAIRS: bench_line.signal
-    word.store(given.get(), Ordering::Release);
-}
+impl SignalLines {
+    const fn line(&self, number: u64) -> &AtomicU64 {
+        &self.0[number as usize % SIGNAL_LINES].0
+    }
 
-/// Waits for the next signal of a line, without a pause: how long one takes is not known, and would be in what is measured.
-fn await_signal(word: &AtomicU64, awaited: &Cell<u64>) {
-    awaited.set(awaited.get() + 1);
-    // PAIRS: bench_line.signal
-    while word.load(Ordering::Acquire) != awaited.get() {}
+    /// Gives the next signal.
+    fn signal(&self, given: &Cell<u64>) {
+        let number = given.get() + 1;
+        given.set(number);
+        // PAIRS: bench_line.signal
+        self.line(number).store(number, Ordering::Release);
+    }
+
+    /// Waits for the next signal, with pauses as the waits of MPI libraries have them.
+    fn await_signal(&self, awaited: &Cell<u64>) {
+        let number = awaited.get() + 1;
+        awaited.set(number);
+        // PAIRS: bench_line.signal
+        while self.line(number).load(Ordering::Acquire) != number {
+            std::hint::spin_loop();
+        }
+    }
 }
 
 /// Waits for another number than the last one.
@@ -244,13 +265,14 @@ mod tests {
 
     fn line(met: &[f64]) -> DistanceProbe {
         let word = || SharedWord(AtomicU64::new(0));
+        let lines = || SignalLines(std::array::from_fn(|_| word()));
         DistanceProbe {
             page: Box::leak(Box::new(Page {
                 to: word(),
                 from: word(),
                 turns: word(),
-                asked: word(),
-                replied: word(),
+                asked: lines(),
+                replied: lines(),
             })),
             number: Cell::new(0),
             asked: Cell::new(0),
@@ -300,19 +322,22 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let there = DistanceProbe { page, ..line(&[]) };
-                for _ in 0..3 {
+                for _ in 0..=SIGNAL_LINES {
                     there.await_ask();
                     log.lock().unwrap().push("asked");
                     there.reply();
                 }
             });
-            for _ in 0..3 {
+            for _ in 0..=SIGNAL_LINES {
                 here.ask();
                 here.await_reply();
                 log.lock().unwrap().push("replied");
             }
         });
-        assert_eq!(log.into_inner().unwrap(), ["asked", "replied"].repeat(3));
+        assert_eq!(
+            log.into_inner().unwrap(),
+            ["asked", "replied"].repeat(SIGNAL_LINES + 1)
+        );
     }
 
     #[test]
