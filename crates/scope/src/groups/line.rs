@@ -16,13 +16,16 @@ const PAYLOADS: [u64; 10] = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
 const QUICK_PAYLOADS: [u64; 4] = [8, 64, 512, 4096];
 /// Lines between a producer and its consumer.
 const SLOTS: u64 = 64;
+/// Lines of each direction through which a ping-pong goes in turn. A line's address selects the slice of the last cache that
+/// keeps its directory entry, and slices are not equally far from both cores: one line would tell the distance of its slice.
+const LINES: usize = 128;
 
 /// The rows of this group.
 pub(super) fn entries() -> Vec<Entry> {
     vec![
         Entry::new(
             "line/matrix",
-            "one cache line, half a round trip, all pairs of cores",
+            "a cache line, half a round trip, all pairs of cores",
             matrix,
         )
         .quick()
@@ -44,27 +47,32 @@ pub(super) fn entries() -> Vec<Entry> {
     ]
 }
 
-/// Half a round trip of one line between two processors, in nanoseconds.
+/// Half a round trip of a line between two processors, in nanoseconds.
 fn ping_pong(session: &Session, plan: &Plan, spots: [Spot; 2]) -> Result<Sample, String> {
+    let lines = || (0..LINES).map(|_| CacheLine::default()).collect::<Vec<_>>();
+    let (there, back) = (&lines(), &lines());
+    let line = |number: u64| number as usize % LINES;
     duo(
         spots,
-        |[to, from]| {
-            let mut number = 1;
+        |[_, end]| {
+            let mut number = 0;
             sample_here(plan, |repetitions| {
                 let start = Instant::now();
                 for _ in 0..repetitions {
                     number += 1;
-                    to.publish(number);
-                    from.wait_for(number);
+                    there[line(number)].publish(number);
+                    // A follower that has ended makes no more values.
+                    let _ = back[line(number)].wait_until_ended(number, end);
                 }
                 start.elapsed().as_nanos() as f64 / 2.0
             })
         },
-        |[from, to]| {
-            let mut last = 0;
-            while let Ok(number) = from.next(last) {
-                last = number;
-                to.publish(number);
+        |[end, _]| {
+            for number in 1.. {
+                if there[line(number)].wait_until_ended(number, end).is_err() {
+                    break;
+                }
+                back[line(number)].publish(number);
             }
         },
     )

@@ -6,6 +6,9 @@ use crate::sync::{AtomicU64, Ordering};
 /// The number that ends an echo.
 const END: u64 = u64::MAX;
 
+/// Polls of a line between two looks at whether the other end has ended.
+const POLLS: u32 = 1000;
+
 /// A word, two cache lines from the next, because processors fetch lines in pairs.
 #[derive(Default)]
 #[repr(align(128))]
@@ -53,6 +56,22 @@ impl CacheLine {
                 return Ok(number);
             }
             std::hint::spin_loop();
+        }
+    }
+
+    /// Waits for this very number, until another line has ended.
+    #[inline]
+    pub(crate) fn wait_until_ended(&self, number: u64, end: &Self) -> Result<(), Stop> {
+        loop {
+            for _ in 0..POLLS {
+                if self.number() == number {
+                    return Ok(());
+                }
+                std::hint::spin_loop();
+            }
+            if end.has_ended() {
+                return Err(Stop);
+            }
         }
     }
 
