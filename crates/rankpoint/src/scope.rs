@@ -28,13 +28,21 @@ use crate::{Communicator, Source, Status, Tag};
 /// Where nonblocking operations live; see [`Communicator::scope`].
 pub struct Scope<'scope, 'env: 'scope, T: Threads> {
     pub(crate) comm: &'env Communicator<'env, T>,
-    /// Every operation started, null when complete.
+    /// Every operation started, null when complete, [`RELEASED`] when nobody knows its place any more.
     started: RefCell<Vec<RequestId>>,
     /// Every persistent request, null when freed.
     pub(crate) planned: RefCell<Vec<RequestId>>,
     /// Whether operations without requests were started.
     bulk: Cell<bool>,
     scope: PhantomData<&'scope mut &'scope ()>,
+}
+
+/// Places of operations that a thread keeps between scopes.
+const MOST_SPARE: usize = 1024;
+
+thread_local! {
+    /// The memory of the last scope's places, so that scopes in a loop allocate nothing.
+    static SPARE: Cell<Vec<RequestId>> = const { Cell::new(Vec::new()) };
 }
 
 impl<T: Threads> Communicator<'_, T> {
@@ -92,7 +100,7 @@ impl<T: Threads> Communicator<'_, T> {
     ) -> Result<R> {
         let scope = Scope {
             comm: self,
-            started: RefCell::new(Vec::new()),
+            started: RefCell::new(SPARE.try_with(Cell::take).unwrap_or_default()),
             planned: RefCell::new(Vec::new()),
             bulk: Cell::new(false),
             scope: PhantomData,
@@ -106,6 +114,7 @@ impl<T: Threads> Communicator<'_, T> {
         let sent = scope.send_partitions();
         let rest = sent.and(scope.finish()).and(scope.free_planned());
         drop(end);
+        scope.leave_spare();
         let value = result?;
         rest.map_err(|error| report(self.comm(), "Communicator::scope", error))?;
         Ok(value)
@@ -122,15 +131,14 @@ impl<T: Threads> Drop for End<'_, '_, '_, T> {
         self.scope.give_up_bulk(None);
         let (started, planned) = (&self.scope.started, &self.scope.planned);
         let (mut started, mut planned) = (started.borrow_mut(), planned.borrow_mut());
-        let mut rest = started.iter_mut().chain(planned.iter_mut());
-        if rest.all(|&mut id| id == RequestId::NULL) {
+        let mut rest = (started.iter_mut().chain(planned.iter_mut()))
+            .filter(|id| is_open(**id))
+            .peekable();
+        if rest.peek().is_none() {
             return;
         }
         let vci = self.scope.comm.vci();
-        for id in started.iter_mut().chain(planned.iter_mut()) {
-            if *id == RequestId::NULL {
-                continue;
-            }
+        for id in rest {
             // A request that cannot be cancelled may be complete. What cannot be completed at once would need the other
             // ranks, which may wait for this one.
             let _ = completion::cancel_receive(vci, *id);
@@ -138,11 +146,16 @@ impl<T: Threads> Drop for End<'_, '_, '_, T> {
                 give_up(None);
             }
         }
-        for id in planned.iter_mut().filter(|id| **id != RequestId::NULL) {
+        for id in planned.iter_mut().filter(|id| is_open(**id)) {
             // An inactive request can be freed.
             let _ = completion::let_go(vci, id);
         }
     }
+}
+
+/// Whether a place is that of an operation that may be incomplete.
+fn is_open(id: RequestId) -> bool {
+    id != RequestId::NULL && id != RELEASED
 }
 
 impl<'scope, T: Threads> Scope<'scope, '_, T> {
@@ -280,7 +293,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
             first = completion::wait_bulk(self.comm.comm(), "Communicator::scope");
         }
         for id in self.started.borrow_mut().iter_mut() {
-            if *id != RequestId::NULL {
+            if is_open(*id) {
                 first = first.and(self.comm.complete(id, "Communicator::scope").map(drop));
             }
         }
@@ -310,10 +323,21 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
         first
     }
 
+    /// Keeps the memory of places for the next scope; all operations are complete.
+    fn leave_spare(&self) {
+        let mut places = self.started.take();
+        if places.capacity() > MOST_SPARE {
+            return;
+        }
+        places.clear();
+        // A thread that ends keeps nothing.
+        let _ = SPARE.try_with(|spare| spare.set(places));
+    }
+
     fn cancel_receives(&self) {
         let vci = self.comm.vci();
         let (started, planned) = (self.started.borrow(), self.planned.borrow());
-        for &id in started.iter().chain(planned.iter()) {
+        for &id in (started.iter().chain(planned.iter())).filter(|id| is_open(**id)) {
             // A request that cannot be cancelled is completed instead.
             let _ = completion::cancel_receive(vci, id);
         }
@@ -322,6 +346,9 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
 
 /// The index of a send that was complete when its call returned.
 const SENT: usize = usize::MAX;
+
+/// In a place whose request is gone: no place holds a send that was complete when its call returned.
+const RELEASED: RequestId = RequestId::SENT;
 
 /// An operation in flight, and its buffer. Dropping it leaves the operation to the end of its scope.
 pub struct Request<'scope, B> {
@@ -342,6 +369,7 @@ impl<'scope, B> Request<'scope, B> {
         let status = self
             .with_id(|id| complete(self.comm, id, call))
             .map_err(|error| report(self.comm, call, error))?;
+        self.release();
         Ok((status, self.buffer))
     }
 
@@ -355,7 +383,10 @@ impl<'scope, B> Request<'scope, B> {
             .with_id(|id| completion::test(vci, id))
             .map_err(|error| report(self.comm, "Request::test", error))?;
         Ok(match found {
-            Some(status) => Ok((Status(status), self.buffer)),
+            Some(status) => {
+                self.release();
+                Ok((Status(status), self.buffer))
+            }
             None => Err(self),
         })
     }
@@ -382,6 +413,18 @@ impl<'scope, B> Request<'scope, B> {
 
     fn id(&self) -> RequestId {
         self.with_id(|id| *id)
+    }
+
+    /// Gives the place of a complete operation back, for the caller drops the request. Places behind it may still be known.
+    fn release(&self) {
+        if self.index == SENT {
+            return;
+        }
+        let mut ids = self.ids.borrow_mut();
+        ids[self.index] = RELEASED;
+        while ids.last() == Some(&RELEASED) {
+            ids.pop();
+        }
     }
 
     /// Calls `action` with the operation's id, which it may replace.
@@ -455,6 +498,7 @@ pub fn wait_any<'scope, B>(
     match found.map_err(|error| report(comm, "wait_any", error))? {
         Any::Done(index, status) => {
             let request = requests.remove(index);
+            request.release();
             Ok(Some((index, Status(status), request.buffer)))
         }
         Any::Failed(_, error) => Err(report(comm, "wait_any", error)),

@@ -49,6 +49,54 @@ fn requests_give_their_buffers_back(world: Communicator<'_>) -> Result<()> {
     Ok(())
 }
 
+#[rankpoint::test(ranks = 2)]
+fn requests_may_be_waited_for_in_any_order_while_others_start(
+    world: Communicator<'_>,
+) -> Result<()> {
+    const ROUNDS: usize = 40;
+    let peer = 1 - world.rank();
+    let mut into = vec![[usize::MAX; 4]; ROUNDS];
+    world.scope(|scope| {
+        let mut left = Vec::new();
+        for (round, [first, second, third, fourth]) in into.iter_mut().enumerate() {
+            let tag = 4 * round as i32;
+            let first = scope.irecv(first, peer, tag)?;
+            let second = scope.irecv(second, peer, tag + 1)?;
+            let third = scope.irecv(third, peer, tag + 2)?;
+            world.send(&(4 * round + 1), peer, tag + 1)?;
+            second.wait()?;
+            // Takes no place that the third one still has.
+            left.push(scope.irecv(fourth, peer, tag + 3)?);
+            for number in [0, 2, 3] {
+                world.send(&(4 * round + number as usize), peer, tag + number)?;
+            }
+            third.wait()?;
+            first.wait()?;
+            if round % 3 == 0 {
+                assert_eq!(left.remove(left.len() / 2).wait()?.0.source(), peer);
+            }
+        }
+        Ok(())
+    })?;
+    let all = into.concat();
+    assert!(
+        all.iter()
+            .enumerate()
+            .all(|(number, &found)| number == found),
+        "{all:?}"
+    );
+    // The next scope begins without operations.
+    world.scope(|scope| {
+        let mut requests = vec![scope.isend(&7u8, peer, 1)?];
+        assert!(wait_any(&mut requests)?.is_some() && requests.is_empty());
+        Ok(())
+    })?;
+    let mut byte = 0u8;
+    world.recv(&mut byte, peer, 1)?;
+    assert_eq!(byte, 7);
+    Ok(())
+}
+
 #[rankpoint::test(ranks = [2, 4])]
 fn all_any_and_some(world: Communicator<'_>) -> Result<()> {
     const MESSAGES: usize = 50;

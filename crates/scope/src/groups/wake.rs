@@ -311,7 +311,10 @@ fn yield_to(session: &Session, name: &str) -> Outcome {
         },
         |[from, to]| {
             while !from.has_ended() {
-                to.publish(from.number());
+                // Nothing before the first number: the leader may not have seen yet that this thread is there.
+                if from.number() != 0 {
+                    to.publish(from.number());
+                }
                 sys::cores::yield_core();
             }
         },
