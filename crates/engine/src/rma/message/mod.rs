@@ -28,6 +28,8 @@ mod check_tests;
 mod clock;
 mod cut;
 mod elements;
+#[cfg(test)]
+mod gathered_tests;
 mod knowledge;
 mod locks;
 #[cfg(test)]

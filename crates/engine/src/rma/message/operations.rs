@@ -13,7 +13,7 @@ use super::accesses::Lives;
 use super::channel::{Channel, Pending, Then, finish_all, send_owned, withdraw};
 use super::cut::{cut, cut_elements};
 use super::stream::Stream;
-use super::wire::{During, Header, Kind, REQUEST_TAG, Span};
+use super::wire::{During, Header, Kind, Span};
 use crate::coll::RawMut;
 use crate::comm::Comm;
 use crate::datatype::{Memory, Predefined};
@@ -32,6 +32,8 @@ struct Operation<'a> {
     rank: u32,
     during: During,
     has_request: bool,
+    /// Whether requests that nothing answers by itself may wait for others.
+    may_wait: bool,
     pending: Vec<Pending>,
 }
 
@@ -67,8 +69,8 @@ impl Operation<'_> {
         self.pending.extend(pending);
     }
 
-    fn request(&mut self, message: Vec<u8>) -> Result<()> {
-        let pending = send_owned(self.comm, message, self.rank, REQUEST_TAG)?;
+    fn request(&mut self, message: Vec<u8>, may_wait: bool) -> Result<()> {
+        let pending = self.stream.post(self.rank, message, may_wait)?;
         self.keep(pending);
         Ok(())
     }
@@ -88,10 +90,11 @@ impl Operation<'_> {
             let mut message = header.encode(runs, range.len());
             // SAFETY: the caller's promise.
             unsafe { append(&mut message, origin, range) };
-            return self.request(message);
+            let may_wait = self.may_wait && matches!(header.kind, Kind::Put | Kind::Accumulate);
+            return self.request(message, may_wait);
         }
         header.follows = true;
-        self.request(header.encode(runs, 0))?;
+        self.request(header.encode(runs, 0), false)?;
         let (rank, tag) = (self.rank as i32, header.number.data_tag());
         let memory = match origin.layout {
             _ if range.len() == origin.bytes => origin.typed(None),
@@ -182,6 +185,15 @@ pub(in crate::rma) enum Action<'a> {
 }
 
 impl Action<'_> {
+    /// Whether the target sends something back, which tells that it has done it.
+    const fn is_answered(self) -> bool {
+        match self {
+            Self::Put(_) => false,
+            Self::Get(_) | Self::Swap { .. } => true,
+            Self::Accumulate { result, .. } => result.is_some(),
+        }
+    }
+
     /// The stream of an operation. One for all accumulates keeps them in order.
     fn stream(self, channel: &Channel) -> &Stream {
         match self {
@@ -211,7 +223,7 @@ unsafe fn start(
             let header = operation.header(Kind::Get);
             // SAFETY: the caller's promise.
             let receive = unsafe { operation.receive(&header, origin, range) }?;
-            let sent = operation.request(header.encode(runs, 0));
+            let sent = operation.request(header.encode(runs, 0), false);
             operation.expect(receive, sent)
         }),
         Action::Accumulate {
@@ -250,7 +262,7 @@ unsafe fn start(
                 append(&mut message, compare, range.clone());
                 operation.receive(&header, result, range)
             }?;
-            let sent = operation.request(message);
+            let sent = operation.request(message, false);
             operation.expect(receive, sent)
         }),
     }
@@ -277,7 +289,7 @@ impl Operation<'_> {
         let sent = match origin {
             // SAFETY: the caller's promise.
             Some(origin) => unsafe { self.send(header, runs, origin, range) },
-            None => self.request(header.encode(runs, 0)),
+            None => self.request(header.encode(runs, 0), false),
         };
         match receive {
             Some(receive) => self.expect(receive, sent),
@@ -306,6 +318,7 @@ pub(in crate::rma) unsafe fn operate(
         rank,
         during: window.during(rank),
         has_request: false,
+        may_wait: channel.checked.is_none(),
         pending: Vec::new(),
     };
     channel.tell_moment(rank)?;
@@ -313,7 +326,9 @@ pub(in crate::rma) unsafe fn operate(
     // SAFETY: the caller's promise.
     let started = unsafe { start(&mut operation, place, action) };
     stream.keep(rank, operation.pending);
-    stream.touch(rank);
+    if !action.is_answered() || channel.checked.is_some() {
+        stream.touch(rank);
+    }
     started.map_err(|error| window.annotate(error))
 }
 
@@ -338,6 +353,7 @@ pub(in crate::rma) unsafe fn operate_with_request(
         rank,
         during: window.during(rank),
         has_request: true,
+        may_wait: false,
         pending: Vec::new(),
     };
     channel.tell_moment(rank)?;

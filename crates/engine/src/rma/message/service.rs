@@ -108,7 +108,7 @@ impl Service {
         }
     }
 
-    /// Receives and handles one request, if one has come.
+    /// Receives and handles the requests of one message, if one has come.
     #[expect(unsafe_code, reason = "the buffer is an address")]
     fn take_request(&mut self) -> bool {
         if self.is_stopping {
@@ -140,9 +140,16 @@ impl Service {
         if source >= comm.partners() {
             return true;
         }
-        match Request::decode(&self.buffer[..status.bytes as usize]) {
-            Ok(request) => self.take_up(source, request),
-            Err(error) => self.refuse(source, error),
+        let mut left = &self.buffer[..status.bytes as usize];
+        let (mut requests, mut outcome) = (Vec::new(), Ok(()));
+        while outcome.is_ok() && (requests.is_empty() || !left.is_empty()) {
+            outcome = Request::decode(&mut left).map(|request| requests.push(request));
+        }
+        for request in requests {
+            self.take_up(source, request);
+        }
+        if let Err(error) = outcome {
+            self.refuse(source, error);
         }
         true
     }

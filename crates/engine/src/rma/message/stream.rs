@@ -15,7 +15,9 @@ use sys::sync::{AtomicBool, AtomicU32, Mutex, Ordering};
 use super::channel::{
     Channel, Ending, Pending, finish_all, locked, poll_request, send_owned, withdraw,
 };
-use super::wire::{ANSWER_BYTES, Header, Kind, Number, REQUEST_TAG, decode_answer};
+use super::wire::{
+    ANSWER_BYTES, GATHERED_BYTES, Header, Kind, Number, REQUEST_BYTES, REQUEST_TAG, decode_answer,
+};
 use crate::comm::Comm;
 use crate::datatype::Memory;
 use crate::errors::{Error, Result};
@@ -40,9 +42,12 @@ struct Kept {
 #[derive(Default)]
 struct Outgoing {
     kept: Mutex<Kept>,
+    /// Requests that leave with the next one that does not wait. Held while they are sent, so that all stay in order.
+    gathered: Mutex<Vec<u8>>,
     /// Operations with requests, which the program awaits.
     requests: Arc<AtomicU32>,
-    /// Whether something was sent since the last request for an answer. Set behind the message that it tells of.
+    /// Whether there were requests since the last one for an answer that nothing answers by itself. Set behind the request that it
+    /// tells of.
     is_dirty: AtomicBool,
     /// Held by the call that awaits what was sent: another one goes on when that has come, too.
     concluding: Mutex<()>,
@@ -126,6 +131,33 @@ impl Stream {
         kept.limit = 2 * kept.pending.len();
     }
 
+    /// Sends a request behind those that were gathered, in one message if they fit. A short one that `may_wait` is gathered itself: nobody
+    /// awaits it before a call that completes operations, which sends another request.
+    pub(super) fn post(
+        &self,
+        rank: u32,
+        message: Vec<u8>,
+        may_wait: bool,
+    ) -> Result<Option<Pending>> {
+        let mut gathered = locked(&self.to[rank as usize].gathered);
+        if gathered.len() + message.len() > REQUEST_BYTES {
+            let full = std::mem::take(&mut *gathered);
+            let sent = send_owned(&self.comm, full, rank, REQUEST_TAG)?;
+            self.keep(rank, sent.into_iter().collect());
+        }
+        let may_wait = may_wait && message.len() <= GATHERED_BYTES;
+        if gathered.is_empty() {
+            *gathered = message;
+        } else {
+            gathered.extend_from_slice(&message);
+        }
+        if may_wait {
+            return Ok(None);
+        }
+        let whole = std::mem::take(&mut *gathered);
+        send_owned(&self.comm, whole, rank, REQUEST_TAG)
+    }
+
     /// Notes that a target has been sent something.
     pub(super) fn touch(&self, rank: u32) {
         // PAIRS: rma.dirty
@@ -154,7 +186,7 @@ impl Stream {
     /// Sends a request without data.
     pub(super) fn send(&self, rank: u32, kind: Kind) -> Result<()> {
         let message = Header::new(kind, self.number()).encode(&[], 0);
-        let pending = send_owned(&self.comm, message, rank, REQUEST_TAG)?;
+        let pending = self.post(rank, message, false)?;
         self.keep(rank, pending.into_iter().collect());
         Ok(())
     }
@@ -178,7 +210,7 @@ impl Stream {
             ..Header::new(kind, number)
         };
         let message = header.encode(&[], 0);
-        match send_owned(comm, message, rank, REQUEST_TAG) {
+        match self.post(rank, message, false) {
             Ok(pending) => self.keep(rank, pending.into_iter().collect()),
             Err(error) => {
                 withdraw(comm, request);
@@ -237,6 +269,10 @@ impl Stream {
     pub(super) fn settle(&self, rank: u32, call: &'static str) -> Result<()> {
         let _concluding = locked(&self.to[rank as usize].concluding);
         let outcome = block_on(self.comm.vci(), call, self.settled(rank));
+        if outcome.is_err() {
+            // The next answer tells why.
+            self.touch(rank);
+        }
         self.wait_for_requests(rank, call)?;
         outcome
     }
@@ -281,13 +317,24 @@ impl Stream {
                 Err(error) => outcome = outcome.and(Err(error)),
             }
         }
+        let mut failed = Vec::new();
         let settled = block_on(vci, call, async {
             let mut outcome = Ok(());
             for &(rank, _) in targets {
-                outcome = outcome.and(self.settled(rank).await);
+                let ended = self.settled(rank).await;
+                if ended.is_err() && asked.iter().all(|one| one.rank != rank) {
+                    failed.push(rank);
+                }
+                outcome = outcome.and(ended);
             }
             outcome
         });
+        for rank in failed {
+            match self.ask(channel, rank, Kind::Flush) {
+                Ok(one) => asked.push(one),
+                Err(error) => outcome = outcome.and(Err(error)),
+            }
+        }
         for &(rank, _) in targets {
             outcome = outcome.and(self.wait_for_requests(rank, call));
         }

@@ -14,7 +14,7 @@ use crate::rma::{self, Elements, LockKind, Remote, Window, WindowHints, active, 
 use crate::settings::{RmaPath, Settings};
 use crate::testing::{Member, on_members_at_level, on_members_with, shares_memory};
 
-fn settings() -> Settings {
+pub(super) fn settings() -> Settings {
     Settings {
         rma_path: RmaPath::Message,
         ..Settings::from_environment().0
@@ -34,7 +34,7 @@ fn with_windows(bytes: u64, body: impl Fn(&'static Member, &Window) + Sync) {
     }
 }
 
-fn allocate(member: &'static Member, bytes: u64) -> Arc<Window> {
+pub(super) fn allocate(member: &'static Member, bytes: u64) -> Arc<Window> {
     rma::allocate(member.world(), bytes, 1, WindowHints::default(), "test").unwrap()
 }
 
@@ -57,13 +57,13 @@ fn memory(bytes: &[u8]) -> Memory<'static> {
 }
 
 /// Puts bytes that live until the test has synchronised.
-fn put(window: &Window, bytes: &[u8], rank: u32, disp: usize) {
+pub(super) fn put(window: &Window, bytes: &[u8], rank: u32, disp: usize) {
     // SAFETY: callers keep the bytes until they have synchronised.
     unsafe { rma::put(window, &memory(bytes), &at(rank, disp, bytes.len(), byte())) }.unwrap();
 }
 
 /// Gets into bytes that live until the test has synchronised.
-fn get(window: &Window, into: &mut [u8], rank: u32, disp: usize) {
+pub(super) fn get(window: &Window, into: &mut [u8], rank: u32, disp: usize) {
     // SAFETY: callers keep the bytes until they have synchronised.
     unsafe { rma::get(window, &memory(into), &at(rank, disp, into.len(), byte())) }.unwrap();
 }

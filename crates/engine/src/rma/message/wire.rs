@@ -2,14 +2,16 @@
 //! The format of requests: a header, the runs of bytes at the target that it is about, and data if they fit.
 //!
 //! Requests of all kinds have one tag, so each target receives those of an origin in the order in which they were sent. Data that follow
-//! a request, and the answer to it, have tags of the request's number.
+//! a request, and the answer to it, have tags of the request's number. A message has one request or several, each of which tells its length.
 
 use crate::errors::{Error, ErrorClass, Result};
 
 /// The tag of requests.
 pub(super) const REQUEST_TAG: i32 = 0;
-/// Longest request in bytes.
+/// Longest message of requests in bytes.
 pub(super) const REQUEST_BYTES: usize = 8 << 10;
+/// Longest request in bytes that waits for others to the same target, so that one message takes them.
+pub(super) const GATHERED_BYTES: usize = 4 << 10;
 /// Most runs in a request.
 pub(super) const MOST_RUNS: usize = 256;
 /// Longest text of an answer in bytes.
@@ -203,9 +205,8 @@ fn take<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N]> {
 }
 
 impl Request {
-    /// Reads a request.
-    pub(super) fn decode(mut bytes: &[u8]) -> Result<Self> {
-        let bytes = &mut bytes;
+    /// Takes the first request of a message.
+    pub(super) fn decode(bytes: &mut &[u8]) -> Result<Self> {
         let [kind, flags] = take::<2>(bytes)?;
         let found = Kind::ALL.into_iter().find(|known| *known as u8 == kind);
         let kind =
@@ -230,12 +231,14 @@ impl Request {
             let bytes = u64::from_ne_bytes(take(bytes)?);
             found.push(Span { offset, bytes });
         }
-        if bytes.len() as u64 != data {
+        let length = usize::try_from(data).unwrap_or(usize::MAX);
+        let Some((data, rest)) = bytes.split_at_checked(length) else {
             return Err(malformed(format!(
                 "a request with {} bytes of data instead of {data}",
                 bytes.len()
             )));
-        }
+        };
+        *bytes = rest;
         Ok(Self {
             header: Header {
                 kind,
@@ -248,7 +251,7 @@ impl Request {
                 datatype,
             },
             runs: found,
-            data: bytes.to_vec(),
+            data: data.to_vec(),
         })
     }
 
@@ -319,11 +322,17 @@ mod tests {
         let runs = [(3, 4), (u64::MAX, 0)].map(|(offset, bytes)| Span { offset, bytes });
         let mut message = header.encode(&runs, 3);
         message.extend_from_slice(&[7, 8, 9]);
-        let request = Request::decode(&message).unwrap();
+        let next = Header::new(Kind::Flush, Number::of(3));
+        message.extend(next.encode(&[], 0));
+        let mut left = &message[..];
+        let request = Request::decode(&mut left).unwrap();
         assert_eq!(request.header, header);
         assert_eq!(request.runs, runs);
         assert_eq!(request.data, [7, 8, 9]);
         assert_eq!(request.bytes(), Some(4));
+        let request = Request::decode(&mut left).unwrap();
+        assert_eq!((request.header, request.bytes()), (next, Some(0)));
+        assert!(left.is_empty() && Request::decode(&mut left).is_err());
     }
 
     #[test]
@@ -336,12 +345,15 @@ mod tests {
             0,
         );
         for length in 0..whole.len() {
-            assert!(Request::decode(&whole[..length]).is_err());
+            assert!(Request::decode(&mut &whole[..length]).is_err());
         }
         for (at, value) in [(0, 0), (0, 16), (1, 0x18), (11, 0xff), (13, 2), (16, 1)] {
             let mut wrong = whole.clone();
             wrong[at] = value;
-            assert!(Request::decode(&wrong).is_err(), "byte {at} is {value}");
+            assert!(
+                Request::decode(&mut &wrong[..]).is_err(),
+                "byte {at} is {value}"
+            );
         }
     }
 
