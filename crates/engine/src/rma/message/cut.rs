@@ -145,6 +145,12 @@ pub(super) fn cut_elements(
         extent: shape.extent() as u64,
     };
     let mut cutter = Cutter::new(unit, emit);
+    if unit.bytes == unit.extent
+        && let Some(start) = place.layout.contiguous_start(place.count)
+    {
+        cutter.add(base.wrapping_add_signed(start), place.bytes as u64);
+        return cutter.finish();
+    }
     let (mut inside, mut first) = (0, 0);
     place
         .layout
