@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
 /// Bytes, more than all lines of a probe of distances take.
-const BYTES: u64 = 64 << 10;
+const BYTES: u64 = 128 << 10;
 
 /// Memory without a name that goes away with its last user.
 pub(crate) struct SharedPage {

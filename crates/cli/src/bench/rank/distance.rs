@@ -6,7 +6,7 @@
 //! and after each repetition, and gives cores that are farther apart than usual a moment to come together: virtual
 //! machines often move two busy cores to each other.
 //!
-//! Signals of an experiment go through many lines in turn. The processor keeps each line's directory entry in the slice of its last cache that the
+//! Numbers and signals go through many lines in turn. The processor keeps each line's directory entry in the slice of its last cache that the
 //! line's physical address selects, and slices are not equally far from both cores: the time of a single line is that of its
 //! slice, while a library's messages go through many lines.
 //!
@@ -32,8 +32,8 @@ const LONGEST: Duration = Duration::from_millis(3);
 /// Longest time that cores at an unusual distance get to come together before a repetition.
 const PATIENCE: Duration = Duration::from_millis(60);
 
-/// Lines that signals of each direction go through.
-const SIGNAL_LINES: usize = 128;
+/// Lines that numbers and signals of each direction go through.
+const LINES: usize = 128;
 
 /// The value that rank 0 broadcasts to call rank 1 to the other end of the line.
 pub(super) const PROBE: i64 = -1;
@@ -42,22 +42,22 @@ pub(super) const PROBE: i64 = -1;
 #[repr(C, align(128))]
 struct SharedWord(AtomicU64);
 
-/// Signal `n` is the number `n` in line `n % SIGNAL_LINES`.
+/// Signal `n` is the number `n` in line `n % LINES`; numbers are by pairs, so that one and the last one of its place share a line.
 #[repr(C)]
-struct SignalLines([SharedWord; SIGNAL_LINES]);
+struct Lines([SharedWord; LINES]);
 
 #[repr(C)]
 struct Page {
     /// Written by rank 0 only.
-    to: SharedWord,
+    to: Lines,
     /// Written by rank 1 only, first with 1 when it has the page.
-    from: SharedWord,
+    from: Lines,
     /// Turns that were passed: even when rank 0 has the turn. Written by the rank that has it.
     turns: SharedWord,
     /// Signals that rank 0 gave. Written by rank 0 only.
-    asked: SignalLines,
+    asked: Lines,
     /// Signals that rank 1 gave. Written by rank 1 only.
-    replied: SignalLines,
+    replied: Lines,
 }
 
 /// One end of the line.
@@ -79,7 +79,7 @@ impl DistanceProbe {
         let page = if mpi.rank < 2 { map(path) } else { None };
         if let (Some(page), 1) = (page, mpi.rank) {
             // PAIRS: bench_line.from
-            page.from.0.store(1, Ordering::Release);
+            page.from.line(0).store(1, Ordering::Release);
         }
         mpi.barrier();
         let line = Self {
@@ -91,17 +91,18 @@ impl DistanceProbe {
             met: RefCell::default(),
         };
         // PAIRS: bench_line.from
-        let is_whole = line.page.from.0.load(Ordering::Acquire) == 1;
+        let is_whole = line.page.from.line(0).load(Ordering::Acquire) == 1;
         is_whole.then(|| &*Box::leak(Box::new(line)))
     }
 
     /// Rank 1's end: answers until the last number.
     pub(super) fn answer(&self) {
         loop {
-            let number = wait_for(&self.page.to.0, self.number.get());
+            let pair = self.number.get() / 2 + 1;
+            let number = self.page.to.await_pair(pair);
             self.number.set(number);
             // PAIRS: bench_line.from
-            self.page.from.0.store(number, Ordering::Release);
+            self.page.from.line(pair).store(number, Ordering::Release);
             if number & 1 == 1 {
                 break;
             }
@@ -156,9 +157,12 @@ impl DistanceProbe {
                 let number = (self.number.get() | 1) + 1 + u64::from(ends);
                 self.number.set(number);
                 // PAIRS: bench_line.to
-                self.page.to.0.store(number, Ordering::Release);
+                self.page
+                    .to
+                    .line(number / 2)
+                    .store(number, Ordering::Release);
                 // PAIRS: bench_line.from
-                while self.page.from.0.load(Ordering::Acquire) != number {
+                while self.page.from.line(number / 2).load(Ordering::Acquire) != number {
                     std::hint::spin_loop();
                 }
             }
@@ -223,9 +227,21 @@ fn map(path: &str) -> Option<&'static Page> {
     Some(unsafe { &*start.cast::<Page>() })
 }
 
-impl SignalLines {
+impl Lines {
     const fn line(&self, number: u64) -> &AtomicU64 {
-        &self.0[number as usize % SIGNAL_LINES].0
+        &self.0[number as usize % LINES].0
+    }
+
+    /// Waits for a number of a pair: which it is tells whether it is the last one.
+    fn await_pair(&self, pair: u64) -> u64 {
+        loop {
+            // PAIRS: bench_line.to
+            let number = self.line(pair).load(Ordering::Acquire);
+            if number / 2 == pair {
+                return number;
+            }
+            std::hint::spin_loop();
+        }
     }
 
     /// Gives the next signal.
@@ -247,29 +263,17 @@ impl SignalLines {
     }
 }
 
-/// Waits for another number than the last one.
-fn wait_for(word: &AtomicU64, last: u64) -> u64 {
-    loop {
-        // PAIRS: bench_line.to
-        let number = word.load(Ordering::Acquire);
-        if number != last {
-            return number;
-        }
-        std::hint::spin_loop();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn line(met: &[f64]) -> DistanceProbe {
         let word = || SharedWord(AtomicU64::new(0));
-        let lines = || SignalLines(std::array::from_fn(|_| word()));
+        let lines = || Lines(std::array::from_fn(|_| word()));
         DistanceProbe {
             page: Box::leak(Box::new(Page {
-                to: word(),
-                from: word(),
+                to: lines(),
+                from: lines(),
                 turns: word(),
                 asked: lines(),
                 replied: lines(),
@@ -322,13 +326,13 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let there = DistanceProbe { page, ..line(&[]) };
-                for _ in 0..=SIGNAL_LINES {
+                for _ in 0..=LINES {
                     there.await_ask();
                     log.lock().unwrap().push("asked");
                     there.reply();
                 }
             });
-            for _ in 0..=SIGNAL_LINES {
+            for _ in 0..=LINES {
                 here.ask();
                 here.await_reply();
                 log.lock().unwrap().push("replied");
@@ -336,7 +340,7 @@ mod tests {
         });
         assert_eq!(
             log.into_inner().unwrap(),
-            ["asked", "replied"].repeat(SIGNAL_LINES + 1)
+            ["asked", "replied"].repeat(LINES + 1)
         );
     }
 
