@@ -11,7 +11,7 @@ use crate::mpi::{Mpi, Tags, WINDOW_TAG, Window};
 const TAG: i32 = 1;
 /// Bytes of messages whose answer is a line: not those that `check` predicts, but on both sides of each. The first one is as long as the
 /// answer of a window.
-const ANSWERED_SIZES: [usize; 10] = [4, 16, 56, 128, 768, 1536, 8192, 15872, 16896, 24576];
+const ANSWERED_SIZES: [usize; 8] = [4, 16, 56, 128, 768, 1536, 8192, 24576];
 /// Windows whose answer is a line. One message by itself is one of them, because longer windows do not tell what the first message waits for.
 const ANSWERED_DEPTHS: [usize; 8] = [1, 2, 4, 6, 10, 16, 24, 48];
 /// Bytes and windows of the quantities.
