@@ -52,3 +52,18 @@ impl Puts {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::is_of_sockets;
+
+    #[test]
+    fn layers_do_not_hide_sockets() {
+        for provider in ["tcp", "net", "sockets", "tcp;ofi_rxm", "net;ofi_rxm"] {
+            assert!(is_of_sockets(provider), "{provider}");
+        }
+        for provider in ["verbs;ofi_rxm", "cxi", "efa", "psm3", "", "tcpx"] {
+            assert!(!is_of_sockets(provider), "{provider}");
+        }
+    }
+}
