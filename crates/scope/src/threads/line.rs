@@ -6,7 +6,7 @@ use crate::sync::{AtomicU64, Ordering};
 /// The number that ends an echo.
 const END: u64 = u64::MAX;
 
-/// Polls of a line between two looks at whether the other end has ended.
+/// Polls of a line after which a wait asks whether the other end has ended.
 const POLLS: u32 = 1000;
 
 /// A word, two cache lines from the next, because processors fetch lines in pairs.
