@@ -3,7 +3,7 @@
 
 use fabric::counters::Counter;
 
-use super::tests::{allocate, get, put, settings};
+use super::tests::{allocate, get, own, put, settings};
 use crate::rma::passive;
 use crate::testing::on_members_with;
 
@@ -39,6 +39,28 @@ fn short_puts_share_messages_and_gets_need_no_flush() {
             get(&window, &mut last, 1, 8);
             passive::flush_local(&window, 1).unwrap();
             assert_eq!((sent() - before, last), (5, [9; 8]));
+        }
+        passive::unlock_all(&window).unwrap();
+        window.free("test").unwrap();
+    });
+}
+
+#[test]
+fn a_put_that_nothing_follows_leaves_with_the_next_round_of_progress() {
+    on_members_with(&settings(), 2, |member| {
+        let window = allocate(member, 64);
+        passive::lock_all(&window, 0, "test").unwrap();
+        for round in 1..=20 {
+            if member.rank() == 0 {
+                put(&window, &[round], 1, 0);
+            } else {
+                while own(&window)[0] != round {
+                    window.comm().vci().poll();
+                }
+            }
+            // Rank 0 waits here for a rank that waits for its put.
+            let barrier = crate::coll::gather_words(member.world().clone(), &[0]);
+            crate::task::block_on(member.vci(), "test", barrier).unwrap();
         }
         passive::unlock_all(&window).unwrap();
         window.free("test").unwrap();

@@ -7,6 +7,7 @@
 //! streams, one after the other; it gives back a lock or ends an epoch on the first one, last. It waits for a stream on the VCI of the
 //! stream, because nothing tells a wait on another VCI of a request that a third thread completed.
 
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -19,11 +20,12 @@ use super::wire::{
     ANSWER_BYTES, GATHERED_BYTES, Header, Kind, Number, REQUEST_BYTES, REQUEST_TAG, decode_answer,
 };
 use crate::comm::Comm;
+use crate::completion;
 use crate::datatype::Memory;
 use crate::errors::{Error, Result};
 use crate::p2p;
-use crate::request::RequestId;
-use crate::task::{Completion, block_on};
+use crate::request::{RequestId, Status};
+use crate::task::{self, Completion, block_on};
 
 /// Messages of a target that are kept before complete ones are looked for.
 const FEW_KEPT: usize = 64;
@@ -42,8 +44,6 @@ struct Kept {
 #[derive(Default)]
 struct Outgoing {
     kept: Mutex<Kept>,
-    /// Requests that leave with the next one that does not wait. Held while they are sent, so that all stay in order.
-    gathered: Mutex<Vec<u8>>,
     /// Operations with requests, which the program awaits.
     requests: Arc<AtomicU32>,
     /// Whether there were requests since the last one for an answer that nothing answers by itself. Set behind the request that it
@@ -51,6 +51,53 @@ struct Outgoing {
     is_dirty: AtomicBool,
     /// Held by the call that awaits what was sent: another one goes on when that has come, too.
     concluding: Mutex<()>,
+}
+
+/// Requests that have not left, of all targets.
+struct Gathered {
+    /// Those of each target. Held while they are sent, so that all stay in order.
+    to: Box<[Mutex<Vec<u8>>]>,
+    /// Targets for which requests were gathered since these left last.
+    targets: Mutex<Vec<u32>>,
+    /// Whether a task sends them in the next round of progress.
+    will_leave: AtomicBool,
+    /// What became of those that the task could not send.
+    failures: Mutex<Vec<(u32, Error)>>,
+}
+
+impl Gathered {
+    /// What became of requests to a target, if the task could not send them.
+    fn failure(&self, rank: u32) -> Option<Error> {
+        let mut failures = locked(&self.failures);
+        let index = failures.iter().position(|(target, _)| *target == rank)?;
+        Some(failures.swap_remove(index).1)
+    }
+
+    /// Sends what is gathered, and waits until it has left.
+    async fn leave(self: Arc<Self>, comm: Arc<Comm>) -> Result<Status> {
+        let mut is_first = true;
+        poll_fn(|_| match std::mem::take(&mut is_first) {
+            true => Poll::Pending,
+            false => Poll::Ready(()),
+        })
+        .await;
+        // PAIRS: rma.will_leave
+        self.will_leave.store(false, Ordering::Release);
+        let mut pending = Vec::new();
+        // Not held below: who gathers a request holds that of its target first.
+        let targets = std::mem::take(&mut *locked(&self.targets));
+        for rank in targets {
+            let mut gathered = locked(&self.to[rank as usize]);
+            if gathered.is_empty() {
+                continue;
+            }
+            match send_owned(&comm, std::mem::take(&mut *gathered), rank, REQUEST_TAG) {
+                Ok(sent) => pending.extend(sent),
+                Err(error) => locked(&self.failures).push((rank, error)),
+            }
+        }
+        finish_all(&comm, pending).await.map(|()| Status::EMPTY)
+    }
 }
 
 /// A request that is to be answered.
@@ -67,6 +114,7 @@ pub(super) struct Stream {
     /// Requests so far.
     count: AtomicU32,
     to: Box<[Outgoing]>,
+    gathered: Arc<Gathered>,
     /// The request that the service completes.
     pub(super) service: Mutex<RequestId>,
 }
@@ -79,6 +127,12 @@ impl Stream {
             comm,
             count: AtomicU32::new(0),
             to: (0..members).map(|_| Outgoing::default()).collect(),
+            gathered: Arc::new(Gathered {
+                to: (0..members).map(|_| Mutex::default()).collect(),
+                targets: Mutex::default(),
+                will_leave: AtomicBool::new(false),
+                failures: Mutex::default(),
+            }),
             service: Mutex::new(RequestId::SENT),
         }
     }
@@ -131,31 +185,50 @@ impl Stream {
         kept.limit = 2 * kept.pending.len();
     }
 
-    /// Sends a request behind those that were gathered, in one message if they fit. A short one that `may_wait` is gathered itself: nobody
-    /// awaits it before a call that completes operations, which sends another request.
+    /// Sends a request behind those that were gathered, in one message if they fit. A short one that `may_wait` is gathered itself, until
+    /// another request to the target or the next round of progress.
     pub(super) fn post(
         &self,
         rank: u32,
         message: Vec<u8>,
         may_wait: bool,
     ) -> Result<Option<Pending>> {
-        let mut gathered = locked(&self.to[rank as usize].gathered);
+        let mut gathered = locked(&self.gathered.to[rank as usize]);
         if gathered.len() + message.len() > REQUEST_BYTES {
             let full = std::mem::take(&mut *gathered);
             let sent = send_owned(&self.comm, full, rank, REQUEST_TAG)?;
             self.keep(rank, sent.into_iter().collect());
         }
         let may_wait = may_wait && message.len() <= GATHERED_BYTES;
-        if gathered.is_empty() {
+        let is_first = gathered.is_empty();
+        if is_first {
             *gathered = message;
         } else {
             gathered.extend_from_slice(&message);
         }
-        if may_wait {
+        if may_wait && (!is_first || self.will_leave(rank)) {
             return Ok(None);
         }
         let whole = std::mem::take(&mut *gathered);
         send_owned(&self.comm, whole, rank, REQUEST_TAG)
+    }
+
+    /// Sees to it that the requests gathered for a target leave in the next round of progress; not when no operation is free.
+    fn will_leave(&self, rank: u32) -> bool {
+        let gathered = &self.gathered;
+        locked(&gathered.targets).push(rank);
+        // PAIRS: rma.will_leave
+        if gathered.will_leave.swap(true, Ordering::AcqRel) {
+            return true;
+        }
+        let sends = gathered.clone().leave(self.comm.clone());
+        let Ok(mut request) = task::spawn(&self.comm, sends) else {
+            gathered.will_leave.store(false, Ordering::Relaxed);
+            return false;
+        };
+        // The request lives, and nobody else knows it.
+        let _ = completion::let_go(self.comm.vci(), &mut request);
+        true
     }
 
     /// Notes that a target has been sent something.
@@ -249,7 +322,8 @@ impl Stream {
     async fn settled(&self, rank: u32) -> Result<()> {
         let kept = std::mem::take(&mut *locked(&self.to[rank as usize].kept));
         let outcome = finish_all(&self.comm, kept.pending).await;
-        kept.failure.map_or(outcome, Err)
+        let failure = kept.failure.or_else(|| self.gathered.failure(rank));
+        failure.map_or(outcome, Err)
     }
 
     fn wait_for_requests(&self, rank: u32, call: &'static str) -> Result<()> {

@@ -68,7 +68,7 @@ pub(super) fn get(window: &Window, into: &mut [u8], rank: u32, disp: usize) {
     unsafe { rma::get(window, &memory(into), &at(rank, disp, into.len(), byte())) }.unwrap();
 }
 
-fn own(window: &Window) -> Vec<u8> {
+pub(super) fn own(window: &Window) -> Vec<u8> {
     let mut bytes = vec![0; window.bytes() as usize];
     for (index, byte) in bytes.iter_mut().enumerate() {
         // SAFETY: inside the window's memory, which no operation writes now.
