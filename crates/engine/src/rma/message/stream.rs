@@ -61,12 +61,12 @@ struct Gathered {
     targets: Mutex<Vec<u32>>,
     /// Whether a task sends them in the next round of progress.
     will_leave: AtomicBool,
-    /// What became of those that the task could not send.
+    /// Errors of requests that the task could not send, by target.
     failures: Mutex<Vec<(u32, Error)>>,
 }
 
 impl Gathered {
-    /// What became of requests to a target, if the task could not send them.
+    /// The error of requests to a target that the task could not send.
     fn failure(&self, rank: u32) -> Option<Error> {
         let mut failures = locked(&self.failures);
         let index = failures.iter().position(|(target, _)| *target == rank)?;
@@ -83,7 +83,7 @@ impl Gathered {
         .await;
         // PAIRS: rma.will_leave
         self.will_leave.store(false, Ordering::Release);
-        let mut pending = Vec::new();
+        let mut sent = Vec::new();
         // Not held below: who gathers a request holds that of its target first.
         let targets = std::mem::take(&mut *locked(&self.targets));
         for rank in targets {
@@ -92,11 +92,16 @@ impl Gathered {
                 continue;
             }
             match send_owned(&comm, std::mem::take(&mut *gathered), rank, REQUEST_TAG) {
-                Ok(sent) => pending.extend(sent),
+                Ok(pending) => sent.extend(pending.map(|one| (rank, one))),
                 Err(error) => locked(&self.failures).push((rank, error)),
             }
         }
-        finish_all(&comm, pending).await.map(|()| Status::EMPTY)
+        for (rank, pending) in sent {
+            if let Err(error) = finish_all(&comm, vec![pending]).await {
+                locked(&self.failures).push((rank, error));
+            }
+        }
+        Ok(Status::EMPTY)
     }
 }
 
