@@ -5,10 +5,14 @@ use fabric::counters::Counter;
 
 use super::tests::{allocate, get, own, put, settings};
 use crate::rma::passive;
-use crate::testing::on_members_with;
+use crate::testing::{endpoints_of_a_process, on_members_with};
 
 #[test]
 fn short_puts_share_messages_and_gets_need_no_flush() {
+    if endpoints_of_a_process().is_some() {
+        // The other endpoint's rounds of progress send what is gathered so far.
+        return;
+    }
     on_members_with(&settings(), 2, |member| {
         let window = allocate(member, 8 * 500);
         passive::lock_all(&window, 0, "test").unwrap();
