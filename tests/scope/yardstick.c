@@ -31,11 +31,12 @@ static void *echo(void *core) {
     return NULL;
 }
 int main(int argc, char **argv) {
-    /* Copies are faster in the first millisecond of a busy core: enough values that these are few. */
-    enum { VALUES = 200, COPIES = 10000 };
+    /* Copies are faster in the first millisecond of a busy core: enough values that these are few. A value takes about 100 us, as one
+     * of the scope does: a median of shorter ones leaves out what interrupts a core now and then. */
+    enum { VALUES = 200, COPIES = 1000 };
     static double line[VALUES], copy[COPIES];
     int cores[2] = { argc > 1 ? atoi(argv[1]) : 0, argc > 2 ? atoi(argv[2]) : 1 };
-    size_t bytes = argc > 3 ? strtoul(argv[3], NULL, 10) : 65536, times = 1 + 400000 / bytes;
+    size_t bytes = argc > 3 ? strtoul(argv[3], NULL, 10) : 65536, times = 1 + 4000000 / bytes;
     /* The target lies directly below the source, as a second mapping does: some processors copy upwards faster. */
     char *b = aligned_alloc(4096, 2 * bytes), *a = b + bytes;
     pthread_t other;
