@@ -48,6 +48,7 @@ const NODE_TESTS: &[&str] = &[
     "create::endpoints",
     "rma::message",
     "coll::tests::random",
+    "coll::tests::far_offers",
     "rma::",
     "create::tests",
     "create::overlap",
@@ -64,7 +65,7 @@ const NODE_TESTS: &[&str] = &[
     "coll::tests::check",
     "coll::tests::definitions",
 ];
-const QUICK_NODE_TESTS: usize = 6;
+const QUICK_NODE_TESTS: usize = 7;
 
 /// Some tests with the ranks on two nodes that libfabric connects.
 pub(super) fn on_nodes(scope: Scope) -> Result<Found, String> {

@@ -65,7 +65,7 @@ impl VciState {
         if outsiders != 0 {
             self.count_many(Counter::FramesDropped, outsiders);
         }
-        if self.node.puts {
+        if self.node.can.puts {
             for token in self.transport.ended_puts() {
                 protocol::put_ended(self, token);
                 self.events += 1;

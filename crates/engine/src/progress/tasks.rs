@@ -24,6 +24,7 @@ use crate::errors::{Error, Result};
 use crate::request::{Boxed, RequestId, Started, Status, stale};
 use crate::vci::Watch;
 use crate::vci::finish;
+use crate::vci::task::polling;
 
 /// The rest of an operation that only waits for the data of other members.
 pub(crate) trait Waiting {
@@ -62,7 +63,7 @@ struct Task {
 
 impl Task {
     fn poll(&mut self) -> Poll<Result<Status>> {
-        let outcome = poll_once(self.future.as_mut());
+        let outcome = polling(|| poll_once(self.future.as_mut()));
         self.parks_on = PARKING.take();
         outcome
     }

@@ -28,7 +28,7 @@ pub(super) fn request(
     ids: [u64; 2],
     goes_on: bool,
 ) -> bool {
-    if !state.node.puts {
+    if !state.node.can.puts {
         return false;
     }
     let entry = state.slab.entry(receive);

@@ -2,6 +2,7 @@
 //! Messages of collectives whose receivers copy alone: one rank has something for many, which then copy at the same time.
 
 use super::bulk::IN_BULK;
+use super::opened::OPENED;
 use super::slab::RequestEntry;
 
 /// The record's `extra` of such an operation.
@@ -15,6 +16,6 @@ impl RequestEntry {
 
     /// Whether the receiver is to copy the data of this operation.
     pub(crate) const fn is_copied_by_receiver(&self) -> bool {
-        self.record.extra & !IN_BULK == BY_RECEIVER
+        self.record.extra & !(IN_BULK | OPENED) == BY_RECEIVER
     }
 }

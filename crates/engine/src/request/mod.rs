@@ -12,6 +12,7 @@ mod bulk;
 mod by_receiver;
 mod exact;
 mod lanes;
+mod opened;
 mod owner;
 mod partitioned;
 mod plan;

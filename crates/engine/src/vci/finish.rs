@@ -156,6 +156,7 @@ pub(crate) fn finish_at(
     {
         text = std::mem::take(&mut extra.error_text);
     }
+    state.close_offered(index);
     if state.slab.entry(index).has(flag::PERSISTENT) {
         let entry = state.slab.entry_mut(index);
         entry.record.kind = record_kind::INACTIVE;
@@ -168,4 +169,17 @@ pub(crate) fn finish_at(
         *id = RequestId::NULL;
     }
     (status, text)
+}
+
+impl VciState {
+    /// Closes the memory of a receive that was offered to its sender on another node, if it is open.
+    pub(crate) fn close_offered(&mut self, index: RequestIndex) {
+        let entry = self.slab.entry_mut(index);
+        if entry.role() == Role::Receive
+            && entry.may_be_open()
+            && let Some(number) = entry.take_opened()
+        {
+            self.transport.close_memory(number);
+        }
+    }
 }

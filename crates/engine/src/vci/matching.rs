@@ -28,7 +28,7 @@ pub(crate) struct Key {
 }
 
 /// Set in the match words of a communicator's own messages, and of those without a tag: the bit between context and tag.
-const COLLECTIVE: u64 = 1 << 32;
+pub(super) const COLLECTIVE: u64 = 1 << 32;
 
 /// Whether a match word is that of messages without a tag.
 #[inline(always)]

@@ -15,6 +15,7 @@ pub(crate) mod offers;
 mod partitioned;
 mod spare;
 mod state;
+pub(crate) mod task;
 mod trace;
 mod unexpected;
 mod watch;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::VciState;
-use crate::request::{Partitioned, RequestId, RequestIndex, RequestLanes, Role};
+use crate::request::{Partitioned, RequestId, RequestIndex, RequestLanes};
 use fabric::board::kind;
 
 impl VciState {
@@ -34,7 +34,7 @@ impl VciState {
         request: RequestIndex,
         number: usize,
     ) {
-        self.close_part(index);
+        self.close_offered(index);
         let entry = self.slab.entry_mut(index);
         entry.record.kind = kind::INACTIVE;
         let error = std::mem::take(&mut entry.error);
@@ -55,18 +55,6 @@ impl VciState {
             self.events += 1;
             self.complete_lane(request);
             self.complete(request);
-        }
-    }
-
-    /// Closes the memory of a message's receive, if it is open: its number and one more stand in the first inline word of the receive of a
-    /// partition, from its post to its end.
-    pub(crate) fn close_part(&mut self, index: RequestIndex) {
-        let entry = self.slab.entry_mut(index);
-        if entry.role() == Role::Receive && entry.part().is_some() {
-            let opened = std::mem::take(&mut entry.inline[0]);
-            if opened != 0 {
-                self.transport.close_memory(opened as u32 - 1);
-            }
         }
     }
 

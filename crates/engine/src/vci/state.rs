@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use fabric::node::NodeHandle;
 use fabric::peers::Peers;
-use fabric::transport::Transport;
+use fabric::transport::{Capabilities, Transport};
 use sys::sync::{AtomicU64, Ordering};
 
 use super::copy_mode::CopyModes;
@@ -144,13 +144,12 @@ impl VciState {
             },
             cma: CmaPolicy::Never,
             auto_cma,
-            reads: can.reads_memory,
             rendezvous: settings.rendezvous,
             offers: has_offers,
             offer_min_bytes: u64::MAX,
             noted_min_bytes: u64::MAX,
             refuses_writes: false,
-            puts: can.puts,
+            can,
             proof: Box::new(job.id),
         };
         node.set_shortest(settings);
@@ -327,8 +326,6 @@ pub(crate) struct Node {
     pub(crate) cma: CmaPolicy,
     /// The same of [`Rendezvous::Auto`].
     auto_cma: CmaPolicy,
-    /// Whether the transport reads the memory of peers.
-    reads: bool,
     /// How long messages travel where no communicator says otherwise.
     pub(crate) rendezvous: Rendezvous,
     /// Whether receives may be offered to peers of this node, and the shortest that may.
@@ -338,8 +335,8 @@ pub(crate) struct Node {
     pub(crate) noted_min_bytes: u64,
     /// Whether the system refuses to write the memory of peers.
     pub(crate) refuses_writes: bool,
-    /// Whether the network writes the memory of receives.
-    pub(crate) puts: bool,
+    /// What the transport can do.
+    pub(crate) can: Capabilities,
     /// A word with a value that only this job knows; peers read it to prove that our pid means us.
     pub(crate) proof: Box<u64>,
 }
@@ -371,7 +368,7 @@ impl Node {
     /// When messages of this protocol are copied by cross-memory attach.
     pub(crate) fn cma_policy(&self, rendezvous: Rendezvous) -> CmaPolicy {
         match rendezvous {
-            Rendezvous::Read if self.reads => CmaPolicy::Always,
+            Rendezvous::Read if self.can.reads_memory => CmaPolicy::Always,
             Rendezvous::Read | Rendezvous::Pipeline => CmaPolicy::Never,
             Rendezvous::Auto | Rendezvous::Write => self.auto_cma,
         }

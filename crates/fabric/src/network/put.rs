@@ -136,9 +136,10 @@ impl Puts {
 }
 
 impl Net {
-    /// Whether long data may be put into the memory of peers.
-    pub(super) fn can_put(&self) -> bool {
-        self.endpoint.most_put_bytes() != 0
+    /// Whether long data may be put into the memory of peers, and whether they get there without a processor.
+    pub(super) fn can_put(&self) -> (bool, bool) {
+        let can_put = self.endpoint.most_put_bytes() != 0;
+        (can_put, can_put && !self.endpoint.puts_through_sockets())
     }
 
     /// Opens memory for a put; returns the number of the opening, for [`Self::close_memory`], and what the peer needs to know. `None` when

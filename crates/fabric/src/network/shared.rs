@@ -55,6 +55,7 @@ pub struct Network {
     opener: Mutex<Opener>,
     pub(super) book: Arc<Book>,
     can_put: bool,
+    puts_unattended: bool,
     /// One bit for each context beyond the first that is open.
     open: AtomicU64,
     /// The one that a VCI of another context checked last. Threads that meet here check the same one.
@@ -150,13 +151,14 @@ impl Network {
         };
         let first = opener.open(&book, 0)?;
         book.publish(first.address.clone())?;
-        let can_put = taken(&first.net).can_put();
+        let (can_put, puts_unattended) = taken(&first.net).can_put();
         let network = Arc::new(Self {
             first,
             others: (1..contexts).map(|_| OnceLock::new()).collect(),
             opener: Mutex::new(opener),
             book,
             can_put,
+            puts_unattended,
             open: AtomicU64::new(0),
             last_checked: AtomicU32::new(0),
         });
@@ -368,6 +370,11 @@ impl Network {
     /// Whether long data may be put into the memory of peers.
     pub const fn can_put(&self) -> bool {
         self.can_put
+    }
+
+    /// Whether they get there without the processor of their process.
+    pub const fn puts_unattended(&self) -> bool {
+        self.puts_unattended
     }
 
     /// Opens memory for a put to a VCI; returns the number of the opening, for [`Self::close_memory`], and what the peer needs to know.

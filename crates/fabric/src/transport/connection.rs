@@ -19,6 +19,8 @@ pub struct Capabilities {
     pub arrives_silently: bool,
     /// The network writes memory that receivers open.
     pub puts: bool,
+    /// It does so while their ranks compute: no socket carries the data.
+    pub puts_unattended: bool,
     /// Messages arrive. Where they do not, a wait for one would never end.
     pub delivers: bool,
 }

@@ -55,12 +55,14 @@ impl Transport {
             Self::Shm(_) | Self::Nodes(_) => Capabilities {
                 arrives_silently: matches!(self, Self::Nodes(_)),
                 puts: self.can_put(),
+                puts_unattended: self.puts_unattended(),
                 reads_memory: true,
                 shares_memory: true,
                 delivers: true,
             },
             Self::Null(_) => Capabilities {
                 puts: false,
+                puts_unattended: false,
                 reads_memory: false,
                 shares_memory: false,
                 arrives_silently: false,
@@ -68,6 +70,7 @@ impl Transport {
             },
             Self::Sim { .. } => Capabilities {
                 puts: false,
+                puts_unattended: false,
                 reads_memory: false,
                 shares_memory: false,
                 arrives_silently: false,
@@ -78,7 +81,14 @@ impl Transport {
 
     fn can_put(&self) -> bool {
         match self {
-            Self::Nodes(nodes) => nodes.can_put(),
+            Self::Nodes(nodes) => nodes.network().can_put(),
+            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => false,
+        }
+    }
+
+    fn puts_unattended(&self) -> bool {
+        match self {
+            Self::Nodes(nodes) => nodes.network().puts_unattended(),
             Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => false,
         }
     }

@@ -67,10 +67,6 @@ impl Nodes {
         &self.network
     }
 
-    pub(super) fn can_put(&self) -> bool {
-        self.network.can_put()
-    }
-
     pub(super) fn contexts_in_use(&self) -> ContextsInUse {
         self.network.contexts_in_use()
     }
@@ -155,7 +151,7 @@ impl Nodes {
     /// The network and the peer, if peers are put to.
     pub(super) fn putting(&self, peer: LinkIndex) -> Option<(&Network, PeerKey)> {
         let key = self.remote(peer)?;
-        self.can_put().then_some((&*self.network, key))
+        self.network.can_put().then_some((&*self.network, key))
     }
 
     pub(super) fn close_memory(&self, number: u32) {

@@ -235,7 +235,7 @@ fn why_not(
         let reason = match variant {
             Variant::Read => "between nodes receivers do not read",
             Variant::WriteLog => {
-                "for partitions, with RANKPOINT_RENDEZVOUS=write: their receives are never cancelled"
+                "for partitions, and with RANKPOINT_RENDEZVOUS=write for collectives: their receives are never cancelled"
             }
             Variant::Pieces => "for memory that is not one run of bytes, and short messages",
             _ => "nodes share no word by which a receiver could take an offer back",

@@ -90,10 +90,10 @@ pub(super) fn choose(options: &MessageOptions) -> Chosen {
 /// Long messages between nodes.
 fn between_nodes(options: &MessageOptions) -> (Choice, Rule) {
     let finding = match options.rendezvous {
-        Setting::Write => {
-            "with RANKPOINT_RENDEZVOUS=write those of partitions are, which nobody cancels: write-log"
+        Setting::Write | Setting::Auto => {
+            "those of partitions are, which nobody cancels, and with RANKPOINT_RENDEZVOUS=write those of collectives: write-log"
         }
-        Setting::Auto | Setting::Read | Setting::Pieces => {
+        Setting::Read | Setting::Pieces => {
             "memory that is not one run of bytes, and messages of less than 16 KiB, go in chunks"
         }
     };

@@ -7,6 +7,7 @@ mod background;
 mod check;
 mod data;
 mod definitions;
+mod far_offers;
 mod hierarchy;
 mod matrix;
 mod random;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Offers between nodes: a receiver opens the memory of a partition that it awaits, and the sender puts the partition there.
+//! Offers between nodes: a receiver opens the memory of a receive that nobody cancels, of a partition or a collective, and the sender puts
+//! the message there.
 //!
 //! No word is shared, so nobody takes an offer back. Instead both sides know which message it is for: the receive is the first one of its
 //! key in the queue, and the OFFER says how many cells its receiver had consumed. The sender puts only if the log of its ring shows
@@ -15,24 +16,36 @@ use fabric::transport::{Opening, PutBegun};
 use protocols::{Key as PairKey, Offer, ReceiveId, SendAction, SendEvent, SendId};
 
 use super::super::{cell, is_contiguous, put, send_control};
-use super::policy::rendezvous_of;
+use super::policy::asked_of;
 use crate::identity::LinkIndex;
-use crate::request::RequestIndex;
+use crate::request::{RequestEntry, RequestIndex};
 use crate::settings::Rendezvous;
 use crate::vci::matching::Key;
-use crate::vci::{Departure, VciState};
+use crate::vci::offers::is_of_collective;
+use crate::vci::{Departure, VciState, task};
 
-/// Opens the memory of a partition's receive to its sender, if its communicator wants that.
+/// Whether a receive that nobody cancels should be offered: always with `write`. With `auto` that of a partition, which takes fewer control
+/// messages so, and that of a nonblocking collective, where its data arrive while the program computes.
+fn wants_offer(state: &VciState, entry: &RequestEntry, word: u64) -> bool {
+    let is_part = entry.part().is_some() && word & PARTITIONED != 0;
+    if !is_part && !is_of_collective(word) {
+        return false;
+    }
+    match asked_of(state, entry) {
+        Rendezvous::Write => true,
+        Rendezvous::Auto => is_part || state.node.can.puts_unattended && task::is_polled(),
+        Rendezvous::Read | Rendezvous::Pipeline => false,
+    }
+}
+
+/// Opens the memory of a receive to its sender, if its communicator wants that.
 pub(super) fn offer(state: &mut VciState, index: RequestIndex, key: Key) {
     let entry = state.slab.entry(index);
     let capacity = entry.record.bytes;
     let start = NonNull::new(entry.base);
-    // Nobody cancels the receive of a partition, and it names its sender and its number.
-    let is_wanted = entry.part().is_some()
-        && key.word & PARTITIONED != 0
-        && state.node.offers
-        && state.node.puts
-        && rendezvous_of(state, entry) == Rendezvous::Write
+    let is_wanted = state.node.offers
+        && state.node.can.puts
+        && wants_offer(state, entry, key.word)
         && capacity >= put::LEAST_BYTES as u64
         && is_contiguous(entry);
     let Some(start) = start.filter(|_| is_wanted) else {
@@ -58,7 +71,7 @@ pub(super) fn offer(state: &mut VciState, index: RequestIndex, key: Key) {
         state.transport.close_memory(number);
         return;
     }
-    state.slab.entry_mut(index).inline[0] = u64::from(number) + 1;
+    state.slab.entry_mut(index).set_opened(number);
     let mut rings = state.incoming.iter();
     let ring = rings.find(|incoming| incoming.peer == key.peer);
     let id = state.slab.id(index).0;
@@ -92,7 +105,7 @@ pub(super) fn arrived(state: &mut VciState, ring: usize) {
     let [receive, capacity, address, key, _, consumed] =
         std::array::from_fn(|index| incoming.ring.word(index));
     let is_possible =
-        state.node.puts && capacity != 0 && consumed <= state.links[peer].sender.published();
+        state.node.can.puts && capacity != 0 && consumed <= state.links[peer].sender.published();
     if !is_possible {
         state.blame(peer, "offered memory that it cannot have");
         return;

@@ -126,7 +126,7 @@ pub(crate) fn may_be_offered(state: &mut VciState, index: RequestIndex) -> bool 
     let peer = entry.target;
     match rendezvous_of(state, entry) {
         Rendezvous::Write => true,
-        Rendezvous::Auto => state.known.of(peer).is_some(),
+        Rendezvous::Auto => state.known.of(peer).is_some() || state.stored.of(peer).is_some(),
         Rendezvous::Read | Rendezvous::Pipeline => false,
     }
 }

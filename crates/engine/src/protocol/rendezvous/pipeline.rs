@@ -158,7 +158,7 @@ pub(in super::super) fn copy_chunk(
         if entry.inline[1] == WAS_OFFERED {
             state.posted.chunks_done(id);
         }
-        if state.node.puts {
+        if state.node.can.puts {
             put::close(state, index);
         }
         state.complete_noted(index);

@@ -9,12 +9,17 @@ use crate::settings::Rendezvous;
 use crate::vci::offers::Moment;
 use crate::vci::{CmaPolicy, VciState};
 
-/// The protocol that an operation's communicator asks for, or, where it leaves that to the library, its collective.
-pub(super) fn rendezvous_of(state: &VciState, entry: &RequestEntry) -> Rendezvous {
+/// The protocol that an operation's communicator asks for.
+pub(super) fn asked_of(state: &VciState, entry: &RequestEntry) -> Rendezvous {
     // SAFETY: null, or a communicator, which lives while it counts operations (Process::purge).
     let owner = unsafe { entry.owner.as_ref() };
     let hint = owner.and_then(|owner| owner.rendezvous());
-    match hint.unwrap_or(state.node.rendezvous) {
+    hint.unwrap_or(state.node.rendezvous)
+}
+
+/// The same within a node, where a collective chooses if its communicator leaves that to the library.
+pub(super) fn rendezvous_of(state: &VciState, entry: &RequestEntry) -> Rendezvous {
+    match asked_of(state, entry) {
         Rendezvous::Auto if entry.is_copied_by_receiver() => Rendezvous::Read,
         chosen => chosen,
     }

@@ -87,7 +87,7 @@ pub(in super::super) fn fetch_at_once(
 ) -> Option<(usize, u64)> {
     let [bytes, sender, address, shared, proof, _] = description;
     // An offer was of no use.
-    state.close_part(receive);
+    state.close_offered(receive);
     let wanted = note_message(state, receive, key, bytes);
     state.count_many(Counter::BytesReceived, wanted as u64);
     let is_fetched = wanted == 0
@@ -125,11 +125,13 @@ pub(in super::super) fn await_chunks(
 fn await_writing(state: &mut VciState, receive: RequestIndex, key: Key, bytes: u64) {
     let wanted = note_message(state, receive, key, bytes);
     state.count_many(Counter::BytesReceived, wanted as u64);
-    let entry = state.slab.entry(receive);
-    let open = entry.part().map_or(0, |_| entry.inline[0]);
+    let opened = state.slab.entry_mut(receive).take_opened();
     await_chunks(state, receive, 0, wanted);
     let entry = state.slab.entry_mut(receive);
-    (entry.inline[0], entry.inline[1]) = (open, WAS_OFFERED);
+    entry.inline[1] = WAS_OFFERED;
+    if let Some(number) = opened {
+        entry.set_opened(number);
+    }
 }
 
 /// Handles a LANDED cell: the sender has written a message into a receive that was offered.

@@ -107,7 +107,7 @@ pub(in super::super) fn answered(
     let is_offered = |index: &RequestIndex| {
         state.slab.entry(*index).target == peer
             && state.slab.record(*index).kind == record_kind::SEND_ACTIVE
-            && !(state.node.puts && is_answered(state, *index, sender))
+            && !(state.node.can.puts && is_answered(state, *index, sender))
     };
     let known = named_by_peer(state, sender).filter(is_offered);
     let fits = note_answered(state, peer, RequestId(sender), Answer::Requested);

@@ -15,3 +15,12 @@ pub(crate) use gain::{Moment, OfferGains};
 pub(crate) use granted::{Grant, Granted, Landing as ReceiveLanding, Reclaimed, posted};
 pub(crate) use known::{Known, Landing, Place};
 pub(crate) use stored::Stored;
+
+use fabric::board::PARTITIONED;
+
+use super::matching::{COLLECTIVE, is_in_order};
+
+/// Whether a match word is that of a message of a collective.
+pub(crate) const fn is_of_collective(word: u64) -> bool {
+    word & (PARTITIONED | COLLECTIVE) == COLLECTIVE && !is_in_order(word)
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Receives of collectives whose memory is open to their sender on another node, from their post to their end.
+
+use super::bulk::IN_BULK;
+use super::slab::RequestEntry;
+
+/// In the record's `extra` of such a receive. Its first inline word has the number of the memory and one more.
+pub(super) const OPENED: u8 = 0x40;
+const _: () = assert!(OPENED & IN_BULK == 0);
+
+impl RequestEntry {
+    /// Notes the number under which the memory of this receive is open. The receive then ends on the slow path, which closes it.
+    pub(crate) const fn set_opened(&mut self, number: u32) {
+        self.inline[0] = number as u64 + 1;
+        if self.part().is_none() {
+            self.record.extra |= OPENED;
+        }
+    }
+
+    /// Whether the first inline word says which memory is open, if any.
+    pub(crate) const fn may_be_open(&self) -> bool {
+        self.record.extra & OPENED != 0 || self.part().is_some()
+    }
+
+    /// The number of the open memory, which the caller closes.
+    pub(crate) const fn take_opened(&mut self) -> Option<u32> {
+        if self.part().is_none() {
+            self.record.extra &= !OPENED;
+        }
+        match std::mem::replace(&mut self.inline[0], 0) {
+            0 => None,
+            number => Some(number as u32 - 1),
+        }
+    }
+}
