@@ -14,6 +14,7 @@ pub mod partitioned;
 pub mod persistent;
 pub mod probe;
 mod promised;
+mod put_into;
 mod receive;
 #[cfg(test)]
 mod refused_hints_tests;
@@ -31,6 +32,7 @@ pub use fast::{
     stage_of_receive, stage_of_send, taker_of_receive, wake, wake_contenders,
 };
 pub use promised::{NoPromise, Promises, check_received, irecv_promised, isend_promised};
+pub(crate) use put_into::{PutInto, put_into};
 pub use receive::irecv;
 pub(crate) use receive::{irecv_collective, new_receive, post_operation, receive_key};
 use send::send_at_once;

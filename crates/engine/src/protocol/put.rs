@@ -15,9 +15,7 @@ use crate::identity::LinkIndex;
 use crate::request::{RequestId, RequestIndex};
 use crate::vci::VciState;
 use crate::vci::link::Queued;
-
-/// Shortest message that is put, in bytes: to open memory costs both sides some time.
-pub(super) const LEAST_BYTES: usize = 16 << 10;
+use crate::vci::offers::LEAST_PUT_BYTES;
 
 /// Asks the sender to put the data of a receive; false when the receive is to get them in chunks. `ids` are those of the sender's
 /// operation and of the receive.
@@ -33,7 +31,7 @@ pub(super) fn request(
     }
     let entry = state.slab.entry(receive);
     let (start, wanted) = (NonNull::new(entry.base), entry.wanted);
-    let Some(start) = start.filter(|_| wanted >= LEAST_BYTES && is_contiguous(entry)) else {
+    let Some(start) = start.filter(|_| wanted >= LEAST_PUT_BYTES && is_contiguous(entry)) else {
         return false;
     };
     let Some((number, opening)) = state.transport.open_memory(peer, start, wanted) else {

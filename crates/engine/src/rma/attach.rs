@@ -17,6 +17,7 @@ use sys::cma::{self, Span};
 use super::combine::{
     self, Operands, STAGE_BYTES, Stage, gather, is_dense, load, locked, spread, store,
 };
+use super::paths::PathTaken;
 use super::polled;
 use super::target::Place;
 use super::transfer::{Direction, copy_directly};
@@ -117,11 +118,17 @@ pub(super) unsafe fn transfer(
             return Ok(());
         }
         if let (None, Some(there)) = (origin.layout, place.run()) {
-            if polled::transfer(window, origin.base, (there, place), direction)? {
+            let chosen = place.target.paths.choose(place.bytes);
+            let is_asked = chosen.path == PathTaken::Asked
+                && polled::transfer(window, origin.base, (there, place), direction)?;
+            if is_asked {
+                chosen.end(PathTaken::Asked);
                 return Ok(());
             }
             let (mut here, mut there) = (span(origin.base, origin.bytes), span(there, place.bytes));
-            return copy(window, place, &mut here, &mut there, direction);
+            let outcome = copy(window, place, &mut here, &mut there, direction);
+            chosen.end(PathTaken::Attached);
+            return outcome;
         }
         transfer_layouts(window, origin, place, direction)
     }

@@ -15,6 +15,7 @@ use super::granule::Granule;
 use super::heap;
 use super::hints::{NUM_VCIS, WindowHints};
 use super::message::Channel;
+use super::paths::Paths;
 use super::polled::{Helper, MOST_HELPERS, Willingness};
 use super::target::{Path, Target};
 use super::told::{self, Told};
@@ -478,6 +479,7 @@ fn target(comm: &Comm, rank: u32, told: &Told, path: Path, own: &Brought) -> Res
         posts_seen: AtomicU32::new(0),
         words_combined: AtomicU32::new(0),
         willingness: Willingness::default(),
+        paths: Paths::default(),
     })
 }
 

@@ -39,6 +39,7 @@ mod idle_tests;
 mod lend;
 mod message;
 pub mod passive;
+mod paths;
 mod polled;
 #[cfg(test)]
 mod polled_tests;

@@ -7,6 +7,7 @@ use sys::sync::{AtomicU8, AtomicU32};
 use fabric::window::WindowView;
 
 use super::granule::Granule;
+use super::paths::Paths;
 use super::polled::Willingness;
 use super::window::{Flavor, Window};
 use crate::datatype::Datatype;
@@ -58,6 +59,8 @@ pub struct Target {
     pub(super) words_combined: AtomicU32,
     /// Whether it executes what others post to it.
     pub(super) willingness: Willingness,
+    /// What that takes, and what a system call takes.
+    pub(super) paths: Paths,
 }
 
 /// The elements that an operation names at a target.

@@ -15,17 +15,17 @@ use fabric::trace::{TraceControl, TraceKind};
 use fabric::transport::{Opening, PutBegun};
 use protocols::{Key as PairKey, Offer, ReceiveId, SendAction, SendEvent, SendId};
 
-use super::super::{cell, is_contiguous, put, send_control};
+use super::super::{cell, is_contiguous, send_control};
 use super::policy::asked_of;
 use crate::identity::LinkIndex;
 use crate::request::{RequestEntry, RequestIndex};
 use crate::settings::Rendezvous;
 use crate::vci::matching::Key;
-use crate::vci::offers::is_of_collective;
+use crate::vci::offers::{LEAST_PUT_BYTES, is_of_collective};
 use crate::vci::{Departure, VciState, task};
 
-/// Whether a receive that nobody cancels should be offered: always with `write`. With `auto` that of a partition, which takes fewer control
-/// messages so, and that of a nonblocking collective, where its data arrive while the program computes.
+/// Whether a receive that nobody cancels should be offered: always with `write`. With `auto` that of a partition, which takes
+/// fewer control messages so, and that of a nonblocking collective, where its data arrive while the program computes.
 fn wants_offer(state: &VciState, entry: &RequestEntry, word: u64) -> bool {
     let is_part = entry.part().is_some() && word & PARTITIONED != 0;
     if !is_part && !is_of_collective(word) {
@@ -46,7 +46,7 @@ pub(super) fn offer(state: &mut VciState, index: RequestIndex, key: Key) {
     let is_wanted = state.node.offers
         && state.node.can.puts
         && wants_offer(state, entry, key.word)
-        && capacity >= put::LEAST_BYTES as u64
+        && capacity >= LEAST_PUT_BYTES as u64
         && is_contiguous(entry);
     let Some(start) = start.filter(|_| is_wanted) else {
         return;

@@ -34,6 +34,9 @@ mod knowledge;
 mod locks;
 #[cfg(test)]
 mod many_tests;
+mod opened;
+#[cfg(test)]
+mod opened_tests;
 pub(super) mod operations;
 #[cfg(test)]
 mod path_tests;

@@ -27,6 +27,7 @@ use crate::task;
 
 /// An operation on a target by messages.
 struct Operation<'a> {
+    channel: &'a Channel,
     stream: &'a Stream,
     comm: &'a Comm,
     rank: u32,
@@ -35,6 +36,8 @@ struct Operation<'a> {
     /// Whether requests that nothing answers by itself may wait for others.
     may_wait: bool,
     pending: Vec<Pending>,
+    /// Whether requests could overtake parts of what has begun.
+    has_parts: bool,
 }
 
 /// Appends packed bytes of memory.
@@ -214,11 +217,20 @@ unsafe fn start(
     action: Action<'_>,
 ) -> Result<()> {
     match action {
-        Action::Put(origin) => cut(place, |runs, range| {
-            let header = operation.header(Kind::Put);
+        Action::Put(origin) => {
             // SAFETY: the caller's promise.
-            unsafe { operation.send(header, runs, origin, range) }
-        }),
+            let begun = unsafe { operation.stream.put_into(operation.channel, place, origin) }?;
+            if let Some(begun) = begun {
+                operation.has_parts = begun.is_in_parts;
+                operation.pending.push(begun.pending);
+                return Ok(());
+            }
+            cut(place, |runs, range| {
+                let header = operation.header(Kind::Put);
+                // SAFETY: the caller's promise.
+                unsafe { operation.send(header, runs, origin, range) }
+            })
+        }
         Action::Get(origin) => cut(place, |runs, range| {
             let header = operation.header(Kind::Get);
             // SAFETY: the caller's promise.
@@ -313,6 +325,7 @@ pub(in crate::rma) unsafe fn operate(
 ) -> Result<()> {
     let (stream, rank) = (action.stream(channel), place.rank);
     let mut operation = Operation {
+        channel,
         stream,
         comm: &stream.comm,
         rank,
@@ -320,12 +333,18 @@ pub(in crate::rma) unsafe fn operate(
         has_request: false,
         may_wait: channel.checked.is_none(),
         pending: Vec::new(),
+        has_parts: false,
     };
     channel.tell_moment(rank)?;
     channel.note_own(window, rank, &action, Lives::On);
     // SAFETY: the caller's promise.
     let started = unsafe { start(&mut operation, place, action) };
+    let has_parts = operation.has_parts;
     stream.keep(rank, operation.pending);
+    // Behind what it tells of: a call that sees it waits for that.
+    if has_parts {
+        stream.note_parts(rank);
+    }
     if !action.is_answered() || channel.checked.is_some() {
         stream.touch(rank);
     }
@@ -348,6 +367,7 @@ pub(in crate::rma) unsafe fn operate_with_request(
     let (stream, rank) = (action.stream(channel), place.rank);
     let comm = &stream.comm;
     let mut operation = Operation {
+        channel,
         stream,
         comm,
         rank,
@@ -355,6 +375,7 @@ pub(in crate::rma) unsafe fn operate_with_request(
         has_request: true,
         may_wait: false,
         pending: Vec::new(),
+        has_parts: false,
     };
     channel.tell_moment(rank)?;
     channel.note_own(window, rank, &action, Lives::No);
@@ -366,6 +387,9 @@ pub(in crate::rma) unsafe fn operate_with_request(
     let pending = operation.pending;
     let (owner, requests) = (comm.clone(), stream.requests(rank).clone());
     requests.fetch_add(1, Ordering::Relaxed);
+    if operation.has_parts {
+        stream.note_parts(rank);
+    }
     let future = async move {
         let outcome = finish_all(&owner, pending).await;
         // PAIRS: rma.requests

@@ -7,23 +7,28 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use fabric::lock::Hold;
+use fabric::transport::Opening;
 use sys::sync::Ordering;
 
 use super::answers::Answers;
 use super::channel::{Channel, Pending, poll_request, send_owned};
 use super::locks::{LockQueue, Wanting};
 use super::target::{self, Access, Handled};
-use super::wire::{Header, Kind, Number, REQUEST_BYTES, REQUEST_TAG, Request, encode_answer};
+use super::wire::{
+    Header, Kind, Number, REQUEST_BYTES, REQUEST_TAG, Request, append_opening, encode_answer,
+};
 use crate::comm::Comm;
 use crate::datatype::Memory;
 use crate::errors::{Error, ErrorClass, Result};
+use crate::identity::Rank;
 use crate::p2p::{self, ANY_SOURCE_RANK};
 use crate::request::{RequestId, Status};
-use crate::rma::window::Window;
+use crate::rma::window::{Flavor, Window};
 use crate::task::park;
 
 /// A request whose data have not come yet; ends with what is to be sent back.
@@ -56,6 +61,8 @@ struct Service {
     lanes: Vec<Lane>,
     answers: Answers<Pending>,
     locks: LockQueue,
+    /// The number of the window's memory, while the network writes it, and how that is reached.
+    opened: Option<(u32, Opening)>,
     is_stopping: bool,
 }
 
@@ -71,6 +78,7 @@ pub(super) async fn serve(window: Arc<Window>, comm: Arc<Comm>, is_first: bool) 
         lanes: Vec::new(),
         answers: Answers::new(members),
         locks: LockQueue::default(),
+        opened: None,
         is_stopping: false,
     };
     poll_fn(|context| service.poll(context)).await
@@ -83,6 +91,7 @@ impl Service {
             self.drop_sent();
             let has_advanced = self.advance_lanes(context);
             if self.is_stopping && self.lanes.is_empty() && self.answers.is_empty() {
+                self.close();
                 return Poll::Ready(Ok(Status::EMPTY));
             }
             if !has_received && !has_advanced {
@@ -279,6 +288,7 @@ impl Service {
                 }
             }
             Kind::Flush | Kind::Fence | Kind::Settle => self.acknowledge(source, number),
+            Kind::Open => self.tell_opening(source, number),
             Kind::LockShared => self.want(source, Hold::Shared, number),
             Kind::LockExclusive => self.want(source, Hold::Exclusive, number),
             Kind::Unlock => {
@@ -325,6 +335,32 @@ impl Service {
             channel.append_fetched(source, &mut answer);
         }
         self.answer(source, number, answer);
+    }
+
+    /// Answers how the network writes the window's memory, which is open from then on.
+    fn tell_opening(&mut self, source: u32, number: Number) {
+        let mut answer = encode_answer(None);
+        if let Some((_, opening)) = self.opened.or_else(|| self.open(source)) {
+            append_opening(&mut answer, opening);
+        }
+        self.answer(source, number, answer);
+    }
+
+    fn open(&mut self, source: u32) -> Option<(u32, Opening)> {
+        let start = NonNull::new(self.window.base())?;
+        let bytes = usize::try_from(self.window.bytes()).ok();
+        let bytes = bytes.filter(|&bytes| bytes > 0 && self.window.flavor() != Flavor::Dynamic)?;
+        let peer = self.comm.peer(Rank::new(source));
+        let mut guard = self.comm.vci().enter();
+        self.opened = guard.transport.open_memory(peer, start, bytes);
+        self.opened
+    }
+
+    /// Closes the window's memory: all members have done with it.
+    fn close(&mut self) {
+        if let Some((number, _)) = self.opened.take() {
+            self.comm.vci().enter().transport.close_memory(number);
+        }
     }
 
     fn want(&mut self, source: u32, hold: Hold, number: Number) {

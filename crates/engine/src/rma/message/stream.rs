@@ -16,6 +16,7 @@ use sys::sync::{AtomicBool, AtomicU32, Mutex, Ordering};
 use super::channel::{
     Channel, Ending, Pending, finish_all, locked, poll_request, send_owned, withdraw,
 };
+use super::opened::Opened;
 use super::wire::{
     ANSWER_BYTES, GATHERED_BYTES, Header, Kind, Number, REQUEST_BYTES, REQUEST_TAG, decode_answer,
 };
@@ -51,6 +52,10 @@ struct Outgoing {
     is_dirty: AtomicBool,
     /// Held by the call that awaits what was sent: another one goes on when that has come, too.
     concluding: Mutex<()>,
+    /// How the network writes its memory.
+    opened: Mutex<Opened>,
+    /// Whether a put may have begun of which requests could overtake a part.
+    has_parts: AtomicBool,
 }
 
 /// Requests that have not left, of all targets.
@@ -106,10 +111,17 @@ impl Gathered {
 }
 
 /// A request that is to be answered.
-struct Asked {
+pub(super) struct Asked {
     rank: u32,
-    request: RequestId,
-    answer: Vec<u8>,
+    pub(super) request: RequestId,
+    pub(super) answer: Vec<u8>,
+}
+
+impl Asked {
+    /// The bytes of the answer that a message has filled.
+    pub(super) fn bytes(&self, status: &Status) -> usize {
+        self.answer.len().min(status.bytes as usize)
+    }
 }
 
 /// A member's end of the requests on one VCI.
@@ -147,6 +159,9 @@ impl Stream {
     /// # Errors
     /// Those of the messages.
     pub(super) async fn stop(&self) -> Result<()> {
+        for rank in 0..self.to.len() as u32 {
+            self.forget_opened(rank);
+        }
         let own = self.comm.rank() as u32;
         let request = std::mem::replace(&mut *locked(&self.service), RequestId::SENT);
         if request == RequestId::SENT {
@@ -256,6 +271,19 @@ impl Stream {
         kept.failure.get_or_insert(error);
     }
 
+    /// What is known of the memory of a target.
+    pub(super) fn opened(&self, rank: u32) -> &Mutex<Opened> {
+        &self.to[rank as usize].opened
+    }
+
+    /// Notes that requests to a target may overtake parts of a put that has begun.
+    pub(super) fn note_parts(&self, rank: u32) {
+        // PAIRS: rma.parts
+        self.to[rank as usize]
+            .has_parts
+            .store(true, Ordering::Release);
+    }
+
     /// Counts the operations with requests of a target.
     pub(super) fn requests(&self, rank: u32) -> &Arc<AtomicU32> {
         &self.to[rank as usize].requests
@@ -274,7 +302,7 @@ impl Stream {
         unsafe_code,
         reason = "the answer is received into memory that is kept"
     )]
-    fn ask(&self, channel: &Channel, rank: u32, kind: Kind) -> Result<Asked> {
+    pub(super) fn ask(&self, channel: &Channel, rank: u32, kind: Kind) -> Result<Asked> {
         let comm = &self.comm;
         channel.tell_moment(rank)?;
         let number = self.number();
@@ -317,7 +345,7 @@ impl Stream {
     /// Waits for an answer.
     async fn answered(&self, channel: &Channel, asked: Asked) -> Result<()> {
         let status = Completion::new(self.comm.vci(), asked.request).await?;
-        let bytes = asked.answer.len().min(status.bytes as usize);
+        let bytes = asked.bytes(&status);
         let (outcome, clock) = decode_answer(&asked.answer[..bytes], asked.rank);
         channel.hear_answer(clock);
         outcome
@@ -371,6 +399,16 @@ impl Stream {
         // Targets are in the order of their ranks, so two calls never wait for each other.
         let all = |(rank, _): &(u32, Ending)| locked(&self.to[*rank as usize].concluding);
         let _concluding: Vec<_> = targets.iter().map(all).collect();
+        for &(rank, _) in targets {
+            // PAIRS: rma.parts
+            if self.to[rank as usize]
+                .has_parts
+                .swap(false, Ordering::Acquire)
+            {
+                outcome = outcome.and(block_on(vci, call, self.settled(rank)));
+                outcome = outcome.and(self.wait_for_requests(rank, call));
+            }
+        }
         let mut asked = Vec::new();
         for &(rank, ending) in targets {
             let outgoing = &self.to[rank as usize];

@@ -52,7 +52,7 @@ fn at(rank: u32, disp: usize, count: usize, datatype: &Datatype) -> Remote<'_> {
     }
 }
 
-fn memory(bytes: &[u8]) -> Memory<'static> {
+pub(super) fn memory(bytes: &[u8]) -> Memory<'static> {
     Memory::contiguous(bytes.as_ptr().cast_mut(), bytes.len())
 }
 

@@ -4,6 +4,8 @@
 //! Requests of all kinds have one tag, so each target receives those of an origin in the order in which they were sent. Data that follow
 //! a request, and the answer to it, have tags of the request's number. A message has one request or several, each of which tells its length.
 
+use fabric::transport::Opening;
+
 use crate::errors::{Error, ErrorClass, Result};
 
 /// The tag of requests.
@@ -59,10 +61,12 @@ pub(in crate::rma) enum Kind {
     Settle = 14,
     /// What the origin knows of others from now on (for checks).
     Moment = 15,
+    /// An answer: how the network writes the window's memory.
+    Open = 16,
 }
 
 impl Kind {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 16] = [
         Self::Put,
         Self::Get,
         Self::Accumulate,
@@ -78,6 +82,7 @@ impl Kind {
         Self::Fence,
         Self::Settle,
         Self::Moment,
+        Self::Open,
     ];
 }
 
@@ -278,6 +283,19 @@ pub(super) fn encode_answer(failure: Option<Error>) -> Vec<u8> {
     answer
 }
 
+/// Appends to an answer how the network writes the window's memory.
+pub(super) fn append_opening(answer: &mut Vec<u8>, opening: Opening) {
+    answer.extend_from_slice(&opening.address.to_ne_bytes());
+    answer.extend_from_slice(&opening.key.to_ne_bytes());
+}
+
+/// Reads what [`append_opening`] appended; `None` if nothing was.
+pub(super) fn decode_opening(mut bytes: &[u8]) -> Option<Opening> {
+    let address = u64::from_ne_bytes(take(&mut bytes).ok()?);
+    let key = u64::from_ne_bytes(take(&mut bytes).ok()?);
+    Some(Opening { address, key })
+}
+
 /// Reads an answer of a rank, and what stands behind it.
 pub(super) fn decode_answer(answer: &[u8], rank: u32) -> (Result<()>, &[u8]) {
     let mut rest = answer;
@@ -347,7 +365,7 @@ mod tests {
         for length in 0..whole.len() {
             assert!(Request::decode(&mut &whole[..length]).is_err());
         }
-        for (at, value) in [(0, 0), (0, 16), (1, 0x18), (11, 0xff), (13, 2), (16, 1)] {
+        for (at, value) in [(0, 0), (0, 17), (1, 0x18), (11, 0xff), (13, 2), (16, 1)] {
             let mut wrong = whole.clone();
             wrong[at] = value;
             assert!(

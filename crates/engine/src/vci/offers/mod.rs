@@ -20,6 +20,9 @@ use fabric::board::PARTITIONED;
 
 use super::matching::{COLLECTIVE, is_in_order};
 
+/// Shortest message that is put to another node, in bytes: to open memory costs both sides some time.
+pub(crate) const LEAST_PUT_BYTES: usize = 16 << 10;
+
 /// Whether a match word is that of a message of a collective.
 pub(crate) const fn is_of_collective(word: u64) -> bool {
     word & (PARTITIONED | COLLECTIVE) == COLLECTIVE && !is_in_order(word)
