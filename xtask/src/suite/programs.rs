@@ -52,6 +52,9 @@ pub(super) fn with_our_compiler(scope: Scope) -> Result<Found, String> {
 
 /// The programs that give no wrong arguments, on the library that trusts them.
 pub(super) fn unchecked(scope: Scope) -> Result<Found, String> {
+    if let Some(left_out) = scope.left_out() {
+        return Ok(left_out);
+    }
     if let Err(why) = tools::need(&[tools::CC]) {
         return Ok(Found::Skipped(why));
     }
@@ -66,6 +69,9 @@ pub(super) fn unchecked(scope: Scope) -> Result<Found, String> {
 
 /// Those of them that ask for no threads, on the library that has none.
 pub(super) fn without_threads(scope: Scope) -> Result<Found, String> {
+    if let Some(left_out) = scope.left_out() {
+        return Ok(left_out);
+    }
     if let Err(why) = tools::need(&[tools::CC]) {
         return Ok(Found::Skipped(why));
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How much of what a step could run it runs.
 
+use super::found::Found;
+
 /// `Quick` covers each value of each parameter, and pairs of them, in a quarter of an hour; `Thorough` all combinations.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Scope {
@@ -17,6 +19,12 @@ impl Scope {
             Self::Quick => "quick",
             Self::Thorough => "thorough",
         }
+    }
+
+    /// What a step that only a thorough run has says in a quick one.
+    pub(super) fn left_out(self) -> Option<Found> {
+        let is_quick = self == Self::Quick;
+        is_quick.then(|| Found::Skipped("only in a thorough run".to_owned()))
     }
 
     /// The first of a quick run's values, or all.
