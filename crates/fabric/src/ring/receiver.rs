@@ -66,6 +66,11 @@ pub struct RingReceiver {
 unsafe impl Send for RingReceiver {}
 
 impl RingReceiver {
+    /// Whether only this process has the ring: it changes when the transport is polled.
+    pub const fn is_private(&self) -> bool {
+        self._memory.is_some()
+    }
+
     /// The receiver of a fresh ring.
     pub fn new(view: RingView) -> Self {
         Self::with_memory(view, None)

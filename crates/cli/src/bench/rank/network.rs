@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Messages between two hosts, by bare libfabric beside MPI over the same provider, for `rankpoint model` with `--hosts`.
 //!
-//! What libfabric takes is timed apart from what MPI takes, each with both ranks at rest otherwise: a send while the receiver polls nothing,
-//! a receive whose message has come, and a poll that finds nothing. Ping-pongs of both take turns.
+//! What libfabric takes is timed apart from what MPI takes, each with both ranks at rest otherwise: sends while the receiver polls nothing,
+//! receives whose messages have come, and a poll that finds nothing. Ping-pongs of both take turns. Several messages are sent and received
+//! in a row: after a rest the first one finds cold caches, which a ping-pong does not.
 
 use std::time::{Duration, Instant};
 
 use super::super::results::median;
-use super::network_link::NetworkLink;
+use super::network_link::{NetworkLink, SENDS};
 use super::parts::{clock_median, gathered, timed};
 use super::{RankOptions, report};
 use crate::mpi::{Mpi, Window};
@@ -29,6 +30,8 @@ pub(crate) const MPI_POLL: &str = "MPI_poll";
 
 const TAG: i32 = 4;
 const SAMPLES: usize = 200;
+/// Bytes of the messages that are sent in a row while nobody receives: sockets hold them.
+const ROW_BYTES: usize = 32 << 10;
 /// The receiver polls nothing for so long: longer than a message travels.
 const QUIET: Duration = Duration::from_micros(500);
 /// Polls that find nothing between two readings of the clock.
@@ -48,8 +51,10 @@ pub(super) fn measure(
     let (data, mut room) = (vec![1_u8; longest], vec![2_u8; longest]);
     for &size in sizes {
         let (post, progress) = (RAW_POST, RAW_PROGRESS);
+        let in_a_row = (ROW_BYTES / size.max(1)).clamp(1, SENDS as usize);
         let [posts, polls] = alone(
             mpi,
+            in_a_row,
             &mut Raw {
                 link: &mut link,
                 size,
@@ -62,7 +67,7 @@ pub(super) fn measure(
             data: &data[..size],
             room: &mut room[..size],
         };
-        let [sends, receives] = alone(mpi, &mut blocking);
+        let [sends, receives] = alone(mpi, in_a_row, &mut blocking);
         report(mpi, options, MPI_SEND, size, &sends)?;
         report(mpi, options, MPI_RECEIVE, size, &receives)?;
     }
@@ -159,8 +164,8 @@ fn round_trip(mpi: &Mpi, exchange: &mut impl Exchange) {
     }
 }
 
-/// Nanoseconds of sends of rank 0, and of receives of rank 1 whose message has come.
-fn alone(mpi: &Mpi, exchange: &mut impl Exchange) -> [Vec<f64>; 2] {
+/// Nanoseconds of sends of rank 0, and of receives of rank 1 whose messages have come, of so many in a row.
+fn alone(mpi: &Mpi, in_a_row: usize, exchange: &mut impl Exchange) -> [Vec<f64>; 2] {
     let clock = clock_median();
     // The first messages connect both ranks.
     round_trip(mpi, exchange);
@@ -168,7 +173,8 @@ fn alone(mpi: &Mpi, exchange: &mut impl Exchange) -> [Vec<f64>; 2] {
     for _ in 0..SAMPLES {
         mpi.barrier();
         if mpi.rank == 0 {
-            own.push(timed(clock, || exchange.send()));
+            let all = timed(clock, || (0..in_a_row).for_each(|_| exchange.send()));
+            own.push(all / in_a_row as f64);
             exchange.finish();
             exchange.receive();
         } else {
@@ -176,7 +182,8 @@ fn alone(mpi: &Mpi, exchange: &mut impl Exchange) -> [Vec<f64>; 2] {
             while start.elapsed() < QUIET {
                 std::hint::spin_loop();
             }
-            own.push(timed(clock, || exchange.receive()));
+            let all = timed(clock, || (0..in_a_row).for_each(|_| exchange.receive()));
+            own.push(all / in_a_row as f64);
             exchange.send();
             exchange.finish();
         }

@@ -16,7 +16,7 @@ use crate::network::Network;
 /// Largest address of an endpoint that is exchanged.
 const ADDRESS_BYTES: usize = 1024;
 /// Messages under way at once.
-const SENDS: u32 = 1;
+pub(super) const SENDS: u32 = 16;
 /// Shortest message: room in the completion queue is for messages of this many bytes.
 const LEAST_BYTES: usize = 8;
 const TAG: i32 = 5;
@@ -30,7 +30,8 @@ pub(super) struct NetworkLink<'m> {
     message: Part,
     /// Messages that arrived and were not awaited yet.
     arrived: u64,
-    is_sending: bool,
+    /// Messages that have not left their memory.
+    sending: u32,
 }
 
 impl<'m> NetworkLink<'m> {
@@ -59,7 +60,7 @@ impl<'m> NetworkLink<'m> {
                 desc,
             },
             arrived: 0,
-            is_sending: false,
+            sending: 0,
         })
     }
 
@@ -79,7 +80,7 @@ impl<'m> NetworkLink<'m> {
             };
             match sent {
                 Ok(Sent::Taken) => {
-                    self.is_sending = !is_short;
+                    self.sending += u32::from(!is_short);
                     return;
                 }
                 Ok(Sent::Full) => self.poll(),
@@ -88,9 +89,9 @@ impl<'m> NetworkLink<'m> {
         }
     }
 
-    /// Waits until the last message has left its memory.
+    /// Waits until all messages have left their memory.
     pub(super) fn finish_sends(&mut self) {
-        while self.is_sending {
+        while self.sending != 0 {
             self.poll();
         }
     }
@@ -105,10 +106,10 @@ impl<'m> NetworkLink<'m> {
 
     /// Lets libfabric work once.
     pub(super) fn poll(&mut self) {
-        let (arrived, is_sending) = (&mut self.arrived, &mut self.is_sending);
+        let (arrived, sending) = (&mut self.arrived, &mut self.sending);
         let polled = self.endpoint.poll(|endpoint, completion| {
             match completion {
-                Completion::Sent(_) => *is_sending = false,
+                Completion::Sent(_) => *sending -= 1,
                 Completion::Arrived(_) => *arrived += 1,
                 Completion::Failed(_, error) => {
                     let reason = endpoint.reason(error);

@@ -101,12 +101,18 @@ unsafe fn take_soon(vci: &Vci, state: &mut VciState, key: Key, memory: Memory<'_
     // account: fabric
     let ring = state.ring_from(key.peer)?;
     let incoming = &mut state.incoming[ring];
-    let mut polls = vci.direct_polls();
+    let mut polls = None;
     let arrival = loop {
         if let Some(arrival) = incoming.ring.peek() {
             break arrival;
         }
-        polls = polls.checked_sub(1)?;
+        // A message from another node gets into the ring by a round of progress only.
+        let first = || match incoming.ring.is_private() {
+            true => 0,
+            false => vci.direct_polls(),
+        };
+        let left = polls.unwrap_or_else(first).checked_sub(1)?;
+        polls = Some(left);
         if vci.is_contended() {
             return None;
         }
