@@ -131,6 +131,7 @@ pub(in super::super) fn arrived_fin(state: &mut VciState, ring: usize) -> bool {
     match named_by_peer(state, sender).filter(|&index| state.slab.entry(index).target == peer) {
         Some(index)
             if state.slab.record(index).kind == record_kind::SEND_ACTIVE
+                && !(state.node.can.puts && state.transport.is_putting(sender))
                 && note_answered(state, peer, RequestId(sender), Answer::Done) =>
         {
             // Of a message whose RTS brought data it wanted no chunks.

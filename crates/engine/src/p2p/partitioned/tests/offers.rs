@@ -6,12 +6,12 @@
 use std::sync::Barrier;
 
 use fabric::counters::Counter;
-use sys::sync::{AtomicU32, Ordering};
+use sys::sync::{AtomicU32, AtomicU64, Ordering};
 
 use super::super::messages::{CHANNELS, data_word};
 use super::exchanges::*;
 use crate::identity::{LinkIndex, Rank};
-use crate::p2p::send_at_once;
+use crate::p2p::{Mode, irecv, isend, send_at_once};
 use crate::protocol::{cell, send_control};
 use crate::settings::{self, Rendezvous};
 
@@ -276,4 +276,55 @@ fn cells_of_offers_that_cannot_be_are_faults_of_their_sender() {
             }
         });
     }
+}
+
+/// A receiver that says it has all while the network still reads the sender's memory.
+#[test]
+fn an_end_of_a_put_that_has_not_ended_is_a_fault_of_its_receiver() {
+    // The network acknowledges its parts, for which the receiver has to poll.
+    const LONG: usize = 4 << 20;
+    let (put, told) = (AtomicU64::new(0), AtomicU32::new(0));
+    on_nodes(|member, _| {
+        let comm = member.world();
+        let mut bytes = vec![1 - comm.rank() as u8; LONG];
+        let memory = Memory::contiguous(bytes.as_mut_ptr(), LONG);
+        if comm.rank() == 0 {
+            // SAFETY: the bytes live until the send is complete.
+            let mut send = unsafe { isend(comm, memory, 1, TAG, Mode::Standard) }.unwrap();
+            let fault = loop {
+                let mut guard = comm.vci().enter();
+                guard.progress();
+                if guard.transport.is_putting(send.0) {
+                    put.store(send.0, Ordering::Relaxed);
+                }
+                if let Some(fault) = guard.fault.take() {
+                    break fault;
+                }
+                assert!(!guard.is_complete(send), "the put has ended");
+            };
+            told.store(1, Ordering::Relaxed);
+            assert!(fault.to_string().contains("rank 1"), "{fault}");
+            wait(comm.vci(), &mut send, "test").unwrap();
+        } else {
+            // SAFETY: the bytes live until the receive is complete.
+            let mut receive = unsafe { irecv(comm, memory, 0, TAG) }.unwrap();
+            let peer = peer(comm);
+            while put.load(Ordering::Relaxed) == 0 {
+                comm.vci().enter().progress();
+            }
+            let mut guard = comm.vci().enter();
+            send_control(
+                &mut guard,
+                peer,
+                cell::FIN,
+                [put.load(Ordering::Relaxed), 0],
+            );
+            drop(guard);
+            while told.load(Ordering::Relaxed) == 0 {
+                std::hint::spin_loop();
+            }
+            wait(comm.vci(), &mut receive, "test").unwrap();
+            assert!(bytes.iter().all(|&byte| byte == 1));
+        }
+    });
 }
