@@ -132,6 +132,8 @@ pub(crate) fn finish(state: &mut VciState, id: &mut RequestId) -> (Status, Strin
     let Some(index) = state.slab.find(*id) else {
         return (Status::EMPTY, String::new());
     };
+    // Only collectives have receives that may be open here, and they await them by id.
+    state.close_offered(index);
     finish_at(state, index, id)
 }
 
@@ -156,7 +158,6 @@ pub(crate) fn finish_at(
     {
         text = std::mem::take(&mut extra.error_text);
     }
-    state.close_offered(index);
     if state.slab.entry(index).has(flag::PERSISTENT) {
         let entry = state.slab.entry_mut(index);
         entry.record.kind = record_kind::INACTIVE;
