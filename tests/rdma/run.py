@@ -37,7 +37,10 @@ PROGRAMS_OF_THREADS = ["endpoints", "spread", "win_endpoints"]
 # Nodes of a job and its ranks; a program runs on the first that it is for.
 LAYOUTS = {"a:2,b:2": 4, "a,b": 2, "a:1,b:1,c:1": 3}
 # Of the engine's tests those of writes of the network.
-ENGINE_TESTS = ["protocol::put_tests"]
+ENGINE_TESTS = [
+    "protocol::put_tests", "rma::message::opened_tests::long_puts", "rma::message::opened_tests::puts_with_requests",
+    "rma::message::opened_tests::a_fence", "coll::tests::far_offers",
+]
 MPICH_TESTS = [
     "pt2pt/sendrecv2", "pt2pt/sendall", "pt2pt/mprobe", "pt2pt/manylmt", "rma/transpose3", "rma/lockcontention", "coll/alltoall1",
 ]
