@@ -21,7 +21,7 @@ impl Scope {
         }
     }
 
-    /// What a step that only a thorough run has says in a quick one.
+    /// The result, in a quick run, of a step that only thorough runs have.
     pub(super) fn left_out(self) -> Option<Found> {
         let is_quick = self == Self::Quick;
         is_quick.then(|| Found::Skipped("only in a thorough run".to_owned()))

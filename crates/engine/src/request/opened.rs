@@ -22,8 +22,11 @@ impl RequestEntry {
         self.record.extra & OPENED != 0 || self.part().is_some()
     }
 
-    /// The number of the open memory, which the caller closes.
+    /// The number of the open memory, which the caller closes. The first inline word of other receives means something else.
     pub(crate) const fn take_opened(&mut self) -> Option<u32> {
+        if !self.may_be_open() {
+            return None;
+        }
         if self.part().is_none() {
             self.record.extra &= !OPENED;
         }

@@ -31,7 +31,7 @@ struct Times {
     ticks: [AtomicU32; 2],
 }
 
-/// What is known of the two paths to a target.
+/// Times of the two paths to a target.
 pub(super) struct Paths {
     classes: [Times; CLASSES],
 }

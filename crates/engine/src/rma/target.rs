@@ -59,7 +59,7 @@ pub struct Target {
     pub(super) words_combined: AtomicU32,
     /// Whether it executes what others post to it.
     pub(super) willingness: Willingness,
-    /// What that takes, and what a system call takes.
+    /// Times of asking it, and of system calls instead.
     pub(super) paths: Paths,
 }
 

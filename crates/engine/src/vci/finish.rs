@@ -177,7 +177,6 @@ impl VciState {
     pub(crate) fn close_offered(&mut self, index: RequestIndex) {
         let entry = self.slab.entry_mut(index);
         if entry.role() == Role::Receive
-            && entry.may_be_open()
             && let Some(number) = entry.take_opened()
         {
             self.transport.close_memory(number);

@@ -335,7 +335,7 @@ pub(crate) struct Node {
     pub(crate) noted_min_bytes: u64,
     /// Whether the system refuses to write the memory of peers.
     pub(crate) refuses_writes: bool,
-    /// What the transport can do.
+    /// Capabilities of the transport.
     pub(crate) can: Capabilities,
     /// A word with a value that only this job knows; peers read it to prove that our pid means us.
     pub(crate) proof: Box<u64>,

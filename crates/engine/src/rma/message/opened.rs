@@ -21,7 +21,7 @@ use crate::rma::granule::Granule;
 use crate::rma::target::Place;
 use crate::vci::offers::LEAST_PUT_BYTES;
 
-/// What an origin knows of the memory of a target.
+/// How the network writes the memory of a target, as far as its origin knows.
 #[derive(Default)]
 pub(super) enum Opened {
     #[default]
@@ -102,7 +102,7 @@ impl Stream {
                 .checked_add(bytes)
                 .is_some_and(|end| end <= target.bytes)
         };
-        // What is not inside the target refuses.
+        // A put beyond the window goes as a request, which the target refuses.
         let (Some(offset), Some(start)) = (offset.filter(is_inside), NonNull::new(origin.base))
         else {
             return Ok(None);

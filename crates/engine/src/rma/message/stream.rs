@@ -271,7 +271,7 @@ impl Stream {
         kept.failure.get_or_insert(error);
     }
 
-    /// What is known of the memory of a target.
+    /// How the network writes the memory of a target, as far as it is known.
     pub(super) fn opened(&self, rank: u32) -> &Mutex<Opened> {
         &self.to[rank as usize].opened
     }
