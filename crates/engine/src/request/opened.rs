@@ -18,7 +18,7 @@ impl RequestEntry {
     }
 
     /// Whether the first inline word says which memory is open, if any.
-    pub(crate) const fn may_be_open(&self) -> bool {
+    const fn may_be_open(&self) -> bool {
         self.record.extra & OPENED != 0 || self.part().is_some()
     }
 
@@ -34,5 +34,23 @@ impl RequestEntry {
             0 => None,
             number => Some(number as u32 - 1),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(unsafe_code, reason = "an entry without a slab")]
+
+    use super::*;
+
+    #[test]
+    fn the_first_inline_word_is_a_number_only_where_memory_was_opened() {
+        // SAFETY: all-zero is a valid value of an entry.
+        let mut entry: RequestEntry = unsafe { std::mem::zeroed() };
+        entry.inline[0] = 7;
+        assert_eq!((entry.take_opened(), entry.inline[0]), (None, 7));
+        entry.set_opened(3);
+        assert_eq!(entry.take_opened(), Some(3));
+        assert_eq!(entry.take_opened(), None);
     }
 }
