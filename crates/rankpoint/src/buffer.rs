@@ -88,25 +88,14 @@ impl Region {
     /// `count` values in a row.
     #[inline(always)]
     pub(crate) fn values<T: Datatype>(base: *const T, count: usize) -> Result<Self> {
-        if const { is_dense::<T>() } {
-            // The bytes of values fit into the address space.
-            let bytes = count.wrapping_mul(size_of::<T>());
-            return Ok(Self::run(base.cast_mut().cast(), bytes).typed(const { Basics::of::<T>() }));
+        if let Some((base, bytes)) = run_of(base.cast_mut(), count) {
+            return Ok(Self::run(base, bytes).typed(const { Basics::of::<T>() }));
         }
         let unit = T::unit();
         let layout = SharedLayout::Forever(unit.layout);
         let elements = count.wrapping_mul(unit.repeat);
         let region = Self::laid_out(base.cast_mut().cast(), elements, layout)?;
         Ok(region.typed(const { Basics::of::<T>() }))
-    }
-
-    /// Address and length, where the data are one run of bytes.
-    #[inline(always)]
-    pub(crate) const fn as_run(&self) -> Option<(*mut u8, usize)> {
-        match self.layout {
-            None => Some((self.base, self.bytes)),
-            Some(_) => None,
-        }
     }
 
     /// Packs data that are not one run of bytes, if they fit.
@@ -203,7 +192,7 @@ pub(crate) fn unfit(error: LayoutError) -> Error {
 /// ```
 ///
 /// # Safety
-/// The bytes of the region are initialised data of values that are borrowed as long as the buffer is.
+/// The bytes of the region are initialised data of values that are borrowed as long as the buffer is; a run is the whole region.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be sent",
     note = "values and slices of types that implement `rankpoint::Datatype`, and views of them, can"
@@ -212,6 +201,13 @@ pub unsafe trait Buffer {
     /// The bytes, in the order in which they travel.
     #[doc(hidden)]
     fn region(&self) -> Result<Region>;
+
+    /// Address and length, where the type says that the data are one run of bytes.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn run(&self) -> Option<(*const u8, usize)> {
+        None
+    }
 }
 
 /// Memory that can receive data: a value, a slice, or an exclusive view.
@@ -228,7 +224,7 @@ pub unsafe trait Buffer {
 ///
 /// # Safety
 /// The bytes of [`Self::region_mut`] are borrowed exclusively as long as the buffer is, no byte occurs twice, and anything
-/// may be written to them.
+/// may be written to them; [`Self::run_mut`] is the whole region.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be received into",
     note = "values and slices of types that implement `rankpoint::Datatype`, and exclusive views of them, can"
@@ -243,9 +239,32 @@ pub unsafe trait BufferMut: Buffer {
     #[doc(hidden)]
     fn region_mut(&mut self) -> Result<Region>;
 
+    /// As [`Buffer::run`].
+    #[doc(hidden)]
+    #[inline(always)]
+    fn run_mut(&mut self) -> Option<(*mut u8, usize)> {
+        None
+    }
+
     /// The same memory borrowed for a shorter time. What it gives must not let the memory be taken out of the buffer.
     #[doc(hidden)]
     fn view(&mut self) -> Self::View<'_>;
+}
+
+/// Address and length of values in a row, where these are nothing but their bytes.
+#[inline(always)]
+const fn run_of<T: Datatype>(base: *mut T, count: usize) -> Option<(*mut u8, usize)> {
+    if const { !is_dense::<T>() } {
+        return None;
+    }
+    // The bytes of values fit into the address space.
+    Some((base.cast(), count.wrapping_mul(size_of::<T>())))
+}
+
+/// As [`run_of`], of values that are read.
+#[inline(always)]
+fn run_to_read<T: Datatype>(base: *const T, count: usize) -> Option<(*const u8, usize)> {
+    run_of(base.cast_mut(), count).map(|(base, bytes)| (base.cast_const(), bytes))
 }
 
 // SAFETY: one value, whose data `Datatype` describes.
@@ -253,6 +272,11 @@ unsafe impl<T: Datatype> Buffer for T {
     #[inline(always)]
     fn region(&self) -> Result<Region> {
         Region::values(&raw const *self, 1)
+    }
+
+    #[inline(always)]
+    fn run(&self) -> Option<(*const u8, usize)> {
+        run_to_read(&raw const *self, 1)
     }
 }
 
@@ -268,6 +292,11 @@ unsafe impl<T: Datatype> BufferMut for T {
     fn region_mut(&mut self) -> Result<Region> {
         Region::values(&raw mut *self, 1)
     }
+
+    #[inline(always)]
+    fn run_mut(&mut self) -> Option<(*mut u8, usize)> {
+        run_of(&raw mut *self, 1)
+    }
 }
 
 // SAFETY: values in a row, whose data `Datatype` describes.
@@ -275,6 +304,11 @@ unsafe impl<T: Datatype> Buffer for [T] {
     #[inline(always)]
     fn region(&self) -> Result<Region> {
         Region::values(self.as_ptr(), self.len())
+    }
+
+    #[inline(always)]
+    fn run(&self) -> Option<(*const u8, usize)> {
+        run_to_read(self.as_ptr(), self.len())
     }
 }
 
@@ -289,6 +323,11 @@ unsafe impl<T: Datatype> BufferMut for [T] {
     #[inline(always)]
     fn region_mut(&mut self) -> Result<Region> {
         Region::values(self.as_mut_ptr(), self.len())
+    }
+
+    #[inline(always)]
+    fn run_mut(&mut self) -> Option<(*mut u8, usize)> {
+        run_of(self.as_mut_ptr(), self.len())
     }
 }
 
@@ -311,22 +350,37 @@ pub unsafe trait Lend {
 /// Data of a nonblocking send: memory that stays borrowed for `'a`, as a reference to a [`Buffer`] or a view by value.
 ///
 /// # Safety
-/// The bytes of the region are initialised and borrowed for `'a`.
+/// The bytes of the region are initialised and borrowed for `'a`; a run is the whole region.
 pub unsafe trait Outgoing<'a>: Lend {
     /// The bytes, in the order in which they travel.
     #[doc(hidden)]
     fn outgoing(&self) -> Result<Region>;
+
+    /// As [`Buffer::run`].
+    #[doc(hidden)]
+    #[inline(always)]
+    fn outgoing_run(&self) -> Option<(*const u8, usize)> {
+        None
+    }
 }
 
 /// Memory of a nonblocking receive, which stays borrowed exclusively for `'a`: a reference to a [`BufferMut`] or a view
 /// by value.
 ///
 /// # Safety
-/// The bytes of the region are borrowed exclusively for `'a`, none occurs twice, and anything may be written to them.
+/// The bytes of the region are borrowed exclusively for `'a`, none occurs twice, and anything may be written to them;
+/// [`Self::incoming_run`] is the whole region.
 pub unsafe trait Incoming<'a>: Outgoing<'a> {
     /// The bytes, in the order in which they travel.
     #[doc(hidden)]
     fn incoming(&mut self) -> Result<Region>;
+
+    /// As [`Buffer::run`].
+    #[doc(hidden)]
+    #[inline(always)]
+    fn incoming_run(&mut self) -> Option<(*mut u8, usize)> {
+        None
+    }
 }
 
 // SAFETY: what is borrowed to be read can be copied, and stays.
@@ -345,6 +399,11 @@ unsafe impl<B: Buffer + ?Sized> Lend for &B {
 unsafe impl<'a, B: Buffer + ?Sized> Outgoing<'a> for &'a B {
     fn outgoing(&self) -> Result<Region> {
         (**self).region()
+    }
+
+    #[inline(always)]
+    fn outgoing_run(&self) -> Option<(*const u8, usize)> {
+        (**self).run()
     }
 }
 
@@ -365,12 +424,22 @@ unsafe impl<'a, B: BufferMut + ?Sized> Outgoing<'a> for &'a mut B {
     fn outgoing(&self) -> Result<Region> {
         (**self).region()
     }
+
+    #[inline(always)]
+    fn outgoing_run(&self) -> Option<(*const u8, usize)> {
+        (**self).run()
+    }
 }
 
 // SAFETY: as above, exclusively.
 unsafe impl<'a, B: BufferMut + ?Sized> Incoming<'a> for &'a mut B {
     fn incoming(&mut self) -> Result<Region> {
         (**self).region_mut()
+    }
+
+    #[inline(always)]
+    fn incoming_run(&mut self) -> Option<(*mut u8, usize)> {
+        (**self).run_mut()
     }
 }
 

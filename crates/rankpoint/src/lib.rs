@@ -98,6 +98,7 @@ pub mod promise;
 pub mod scope;
 pub mod section;
 pub mod shared;
+mod start;
 mod strides;
 pub mod threads;
 pub mod universe;

@@ -40,16 +40,32 @@ impl<'u, T: Threads> Communicator<'u, T> {
     // TIER: short
     #[inline]
     pub fn send<B: Buffer + ?Sized>(&self, data: &B, dest: usize, tag: i32) -> Result<()> {
-        let region = data.region();
-        if let Ok(region) = &region {
-            let sent = match region.as_run() {
-                // SAFETY: the buffer is readable for its length.
-                Some((base, bytes)) => unsafe { self.send_now(base, bytes, dest, tag) },
-                None => self.send_packed(region, dest, tag),
-            };
-            if sent {
-                return Ok(());
+        if let Some((base, bytes)) = data.run() {
+            let (comm, dest) = (self.comm(), rank_code(dest));
+            // SAFETY: the buffer is readable for its length.
+            match unsafe { p2p::inject::<p2p::NoPromise>(comm, base, bytes, dest, tag) } {
+                Injected::Sent => return Ok(()),
+                Injected::SentWake => return wake(comm, dest),
+                Injected::Refused | Injected::Contended | Injected::Unreached => {}
             }
+        }
+        self.send_further(data, dest, tag)
+    }
+
+    /// What the first stage of [`Self::send`] leaves.
+    #[inline(never)]
+    fn send_further<B: Buffer + ?Sized>(&self, data: &B, dest: usize, tag: i32) -> Result<()> {
+        if let Some((base, bytes)) = data.run()
+            // SAFETY: the buffer is readable for its length.
+            && unsafe { self.send_now(base, bytes, dest, tag) }
+        {
+            return Ok(());
+        }
+        let region = data.region();
+        if let Ok(region) = &region
+            && self.send_packed(region, dest, tag)
+        {
+            return Ok(());
         }
         self.send_mode(region, dest, tag, Mode::Standard, "Communicator::send")
     }
@@ -311,6 +327,14 @@ impl<'u, T: Threads> Communicator<'u, T> {
             Ok(found.map(|(message, status)| Message::new(self, message, Status(status))))
         })
     }
+}
+
+/// Wakes the receiver of a message that went by [`Injected::SentWake`].
+#[cold]
+#[inline(never)]
+fn wake(comm: &Comm, dest: i32) -> Result<()> {
+    p2p::wake::<p2p::NoPromise>(comm, dest);
+    Ok(())
 }
 
 /// Waits for a request to the end. An error of the engine itself, which leaves the operation's fate unknown, ends the program,

@@ -15,10 +15,9 @@ use std::ops::Deref;
 use engine::Result;
 use engine::comm::{MOST_PREDEFINED, Predefined};
 use engine::create;
-use engine::p2p::{self, Injected, Posted, Promises};
-use engine::request::RequestId;
+use engine::p2p::{self, Injected, Promises};
 
-use crate::buffer::{Incoming, Outgoing, Region};
+use crate::buffer::{Incoming, Outgoing};
 use crate::envelope::rank_code;
 use crate::threads::{OneThread, Threads};
 use crate::{Buffer, Communicator, Request, Scope};
@@ -71,7 +70,7 @@ impl<R: State, M: State, C: State> Promises for Kind<R, M, C> {
 
 /// The operations of a scope, with promises: see [`Scope::promise`].
 pub struct Promising<'scope, 'env, T: Threads, R = LocalRanks, M = ByTag, C = ByRequest> {
-    scope: &'scope Scope<'scope, 'env, T>,
+    pub(crate) scope: &'scope Scope<'scope, 'env, T>,
     states: PhantomData<(R, M, C)>,
 }
 
@@ -161,6 +160,7 @@ impl<'scope, 'env, T: Threads> Scope<'scope, 'env, T> {
     /// })?;
     /// # Ok::<(), rankpoint::Error>(())
     /// ```
+    #[inline(always)]
     pub const fn promise(&'scope self) -> Promising<'scope, 'env, T> {
         Promising {
             scope: self,
@@ -170,6 +170,7 @@ impl<'scope, 'env, T: Threads> Scope<'scope, 'env, T> {
 }
 
 impl<'scope, 'env, T: Threads, R, M, C> Promising<'scope, 'env, T, R, M, C> {
+    #[inline(always)]
     const fn cast<R2, M2, C2>(self) -> Promising<'scope, 'env, T, R2, M2, C2> {
         Promising {
             scope: self.scope,
@@ -212,60 +213,6 @@ impl<T: Threads, R, M> Promising<'_, '_, T, R, M, InBulk> {
     }
 }
 
-impl<'scope, T: Threads, R: State, M: State, C: State> Promising<'scope, '_, T, R, M, C> {
-    #[inline(always)]
-    pub(crate) fn start_send<B: Outgoing<'scope>>(
-        self,
-        data: &B,
-        dest: usize,
-        tag: i32,
-    ) -> Result<RequestId> {
-        if C::IS_PROMISED {
-            self.scope.note_bulk();
-        }
-        let (comm, dest, region) = (self.scope.comm.comm(), rank_code(dest), data.outgoing()?);
-        if let Some((base, bytes)) = region.as_run() {
-            // SAFETY: the memory is borrowed for the scope, which outlasts the operation.
-            match unsafe { p2p::send_now::<Kind<R, M, C>>(comm, base, bytes, dest, tag) } {
-                Injected::Sent => return Ok(RequestId::SENT),
-                Injected::SentWake => {
-                    p2p::wake::<Kind<R, M, C>>(comm, dest);
-                    return Ok(RequestId::SENT);
-                }
-                Injected::Refused | Injected::Contended | Injected::Unreached => {}
-            }
-        }
-        // SAFETY: as above.
-        unsafe { p2p::isend_promised::<Kind<R, M, C>>(comm, region.memory(), dest, tag) }
-    }
-
-    #[inline(always)]
-    pub(crate) fn start_receive(
-        self,
-        region: Result<Region>,
-        source: i32,
-        tag: i32,
-    ) -> Result<RequestId> {
-        if C::IS_PROMISED {
-            self.scope.note_bulk();
-        }
-        let (comm, region) = (self.scope.comm.comm(), region?);
-        if let Some((base, bytes)) = region.as_run() {
-            // SAFETY: the memory is borrowed exclusively for the scope, which outlasts the operation.
-            match unsafe { p2p::post_now::<Kind<R, M, C>>(comm, base, bytes, source, tag) } {
-                Posted::Posted(id) => return Ok(id),
-                Posted::PostedWake(id) => {
-                    p2p::wake_contenders(comm);
-                    return Ok(id);
-                }
-                Posted::Refused | Posted::Contended | Posted::Unreached => {}
-            }
-        }
-        // SAFETY: as above.
-        unsafe { p2p::irecv_promised::<Kind<R, M, C>>(comm, region.memory(), source, tag) }
-    }
-}
-
 impl<'scope, T: Threads, R: State> Promising<'scope, '_, T, R, ByTag, ByRequest> {
     /// Starts sending a buffer (MPIX_Isend_global).
     ///
@@ -278,8 +225,7 @@ impl<'scope, T: Threads, R: State> Promising<'scope, '_, T, R, ByTag, ByRequest>
         dest: usize,
         tag: i32,
     ) -> Result<Request<'scope, B>> {
-        let started = self.start_send(&data, dest, tag);
-        self.scope.keep("Promising::isend", started, data)
+        self.send(data, dest, tag)
     }
 
     /// Starts receiving into a buffer (MPIX_Irecv_global).
@@ -289,12 +235,11 @@ impl<'scope, T: Threads, R: State> Promising<'scope, '_, T, R, ByTag, ByRequest>
     #[inline]
     pub fn irecv<B: Incoming<'scope>>(
         self,
-        mut into: B,
+        into: B,
         source: usize,
         tag: i32,
     ) -> Result<Request<'scope, B>> {
-        let started = self.start_receive(into.incoming(), rank_code(source), tag);
-        self.scope.keep("Promising::irecv", started, into)
+        self.receive(into, rank_code(source), tag)
     }
 }
 
@@ -305,8 +250,7 @@ impl<'scope, T: Threads, R: State> Promising<'scope, '_, T, R, ByTag, InBulk> {
     /// When there is no such rank in the communicator, or the tag is negative.
     #[inline]
     pub fn isend<B: Outgoing<'scope>>(self, data: B, dest: usize, tag: i32) -> Result<()> {
-        let started = self.start_send(&data, dest, tag);
-        self.scope.started_in_bulk("Promising::isend", started)
+        self.send(data, dest, tag)
     }
 
     /// Starts receiving into a buffer (MPIX_Irecv_noreq).
@@ -314,9 +258,8 @@ impl<'scope, T: Threads, R: State> Promising<'scope, '_, T, R, ByTag, InBulk> {
     /// # Errors
     /// When there is no such rank in the communicator, or the tag is negative.
     #[inline]
-    pub fn irecv<B: Incoming<'scope>>(self, mut into: B, source: usize, tag: i32) -> Result<()> {
-        let started = self.start_receive(into.incoming(), rank_code(source), tag);
-        self.scope.started_in_bulk("Promising::irecv", started)
+    pub fn irecv<B: Incoming<'scope>>(self, into: B, source: usize, tag: i32) -> Result<()> {
+        self.receive(into, rank_code(source), tag)
     }
 }
 
@@ -327,8 +270,7 @@ impl<'scope, T: Threads, R: State> Promising<'scope, '_, T, R, InOrder, ByReques
     /// When there is no such rank in the communicator.
     #[inline]
     pub fn isend<B: Outgoing<'scope>>(self, data: B, dest: usize) -> Result<Request<'scope, B>> {
-        let started = self.start_send(&data, dest, 0);
-        self.scope.keep("Promising::isend", started, data)
+        self.send(data, dest, 0)
     }
 
     /// Starts receiving the next message without a tag into a buffer (MPIX_Irecv_nomatch).
@@ -336,9 +278,8 @@ impl<'scope, T: Threads, R: State> Promising<'scope, '_, T, R, InOrder, ByReques
     /// # Errors
     /// When no operation is free.
     #[inline]
-    pub fn irecv<B: Incoming<'scope>>(self, mut into: B) -> Result<Request<'scope, B>> {
-        let started = self.start_receive(into.incoming(), 0, 0);
-        self.scope.keep("Promising::irecv", started, into)
+    pub fn irecv<B: Incoming<'scope>>(self, into: B) -> Result<Request<'scope, B>> {
+        self.receive(into, 0, 0)
     }
 }
 
@@ -349,8 +290,7 @@ impl<'scope, T: Threads, R: State> Promising<'scope, '_, T, R, InOrder, InBulk> 
     /// When there is no such rank in the communicator.
     #[inline]
     pub fn isend<B: Outgoing<'scope>>(self, data: B, dest: usize) -> Result<()> {
-        let started = self.start_send(&data, dest, 0);
-        self.scope.started_in_bulk("Promising::isend", started)
+        self.send(data, dest, 0)
     }
 
     /// Starts receiving the next message without a tag into a buffer.
@@ -358,9 +298,8 @@ impl<'scope, T: Threads, R: State> Promising<'scope, '_, T, R, InOrder, InBulk> 
     /// # Errors
     /// When no operation is free.
     #[inline]
-    pub fn irecv<B: Incoming<'scope>>(self, mut into: B) -> Result<()> {
-        let started = self.start_receive(into.incoming(), 0, 0);
-        self.scope.started_in_bulk("Promising::irecv", started)
+    pub fn irecv<B: Incoming<'scope>>(self, into: B) -> Result<()> {
+        self.receive(into, 0, 0)
     }
 }
 
@@ -416,29 +355,31 @@ impl<const N: usize, T: Threads> PredefinedCommunicator<'_, N, T> {
     #[inline(always)]
     pub fn send_in_order<B: Buffer + ?Sized>(&self, data: &B, world_rank: usize) -> Result<()> {
         let dest = rank_code(world_rank);
-        let region = data.region();
-        if let Ok(region) = &region
-            && let Some((base, bytes)) = region.as_run()
-        {
+        if let Some((base, bytes)) = data.run() {
             // SAFETY: the buffer is readable for its length.
             match unsafe { p2p::inject_predefined(Predefined::at(N - 1), base, bytes, dest) } {
                 Injected::Sent => return Ok(()),
-                Injected::SentWake => {
-                    p2p::wake::<Kind<WorldRanks, InOrder, ByRequest>>(self.comm.comm(), dest);
-                    return Ok(());
-                }
+                Injected::SentWake => return self.wake(dest),
                 Injected::Refused | Injected::Contended | Injected::Unreached => {}
             }
         }
-        self.send_rest(region, dest)
+        self.send_further(data, dest)
     }
 
-    /// What the fast path of [`Self::send_in_order`] leaves.
+    /// Wakes the receiver of a message that went by [`Injected::SentWake`].
+    #[cold]
     #[inline(never)]
-    fn send_rest(&self, region: Result<Region>, dest: i32) -> Result<()> {
+    fn wake(&self, dest: i32) -> Result<()> {
+        p2p::wake::<Kind<WorldRanks, InOrder, ByRequest>>(self.comm.comm(), dest);
+        Ok(())
+    }
+
+    /// What the first stage of [`Self::send_in_order`] leaves.
+    #[inline(never)]
+    fn send_further<B: Buffer + ?Sized>(&self, data: &B, dest: i32) -> Result<()> {
         let call = "PredefinedCommunicator::send_in_order";
         self.comm.run(call, |this| {
-            let region = region?;
+            let region = data.region()?;
             // SAFETY: the memory comes from a borrowed buffer; the send is complete before this returns.
             let mut id = unsafe {
                 p2p::isend_promised::<Kind<WorldRanks, InOrder, ByRequest>>(

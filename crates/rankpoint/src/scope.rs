@@ -18,7 +18,7 @@ use engine::request::RequestId;
 use engine::{Error, ErrorClass, Result};
 
 use crate::abort::give_up;
-use crate::buffer::{Incoming, Outgoing, Region};
+use crate::buffer::{Incoming, Outgoing};
 use crate::envelope::rank_code;
 use crate::errors::report;
 use crate::p2p::complete;
@@ -28,8 +28,7 @@ use crate::{Communicator, Source, Status, Tag};
 /// Where nonblocking operations live; see [`Communicator::scope`].
 pub struct Scope<'scope, 'env: 'scope, T: Threads> {
     pub(crate) comm: &'env Communicator<'env, T>,
-    /// Every operation started, null when complete, [`RELEASED`] when nobody knows its place any more.
-    started: RefCell<Vec<RequestId>>,
+    pub(crate) started: Started<'env>,
     /// Every persistent request, null when freed.
     pub(crate) planned: RefCell<Vec<RequestId>>,
     /// Whether operations without requests were started.
@@ -100,7 +99,10 @@ impl<T: Threads> Communicator<'_, T> {
     ) -> Result<R> {
         let scope = Scope {
             comm: self,
-            started: RefCell::new(SPARE.try_with(Cell::take).unwrap_or_default()),
+            started: Started {
+                comm: self.comm(),
+                ids: RefCell::new(SPARE.try_with(Cell::take).unwrap_or_default()),
+            },
             planned: RefCell::new(Vec::new()),
             bulk: Cell::new(false),
             scope: PhantomData,
@@ -129,7 +131,7 @@ struct End<'a, 'scope, 'env, T: Threads> {
 impl<T: Threads> Drop for End<'_, '_, '_, T> {
     fn drop(&mut self) {
         self.scope.give_up_bulk(None);
-        let (started, planned) = (&self.scope.started, &self.scope.planned);
+        let (started, planned) = (&self.scope.started.ids, &self.scope.planned);
         let (mut started, mut planned) = (started.borrow_mut(), planned.borrow_mut());
         let mut rest = (started.iter_mut().chain(planned.iter_mut()))
             .filter(|id| is_open(**id))
@@ -166,16 +168,12 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
     #[inline]
     pub fn irecv<B: Incoming<'scope>>(
         &'scope self,
-        mut into: B,
+        into: B,
         source: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<Request<'scope, B>> {
-        let wanted = self.comm.wanted(source.into().code(), tag.into().code());
-        let started = match wanted {
-            Ok((source, tag)) => self.promise().start_receive(into.incoming(), source, tag),
-            Err(error) => Err(error),
-        };
-        self.keep("Scope::irecv", started, into)
+        let (source, tag) = (source.into().code(), tag.into().code());
+        self.promise().receive(into, source, tag)
     }
 
     /// Starts sending a buffer: a reference to one, or a view (MPI_Isend).
@@ -189,8 +187,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
         dest: usize,
         tag: i32,
     ) -> Result<Request<'scope, B>> {
-        let started = self.promise().start_send(&data, dest, tag);
-        self.keep("Scope::isend", started, data)
+        self.promise().send(data, dest, tag)
     }
 
     /// Starts sending a buffer; complete when the receive has started (MPI_Issend).
@@ -203,39 +200,21 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
         dest: usize,
         tag: i32,
     ) -> Result<Request<'scope, B>> {
-        let started = self.start_send(data.outgoing(), dest, tag, Mode::Synchronous);
-        self.keep("Scope::isend_synchronous", started, data)
-    }
-
-    fn start_send(
-        &self,
-        region: Result<Region>,
-        dest: usize,
-        tag: i32,
-        mode: Mode,
-    ) -> Result<RequestId> {
-        let (region, dest) = (region?, rank_code(dest));
-        // SAFETY: callers pass memory that is borrowed for the scope, which outlasts the operation.
-        unsafe { p2p::isend(self.comm.comm(), region.memory(), dest, tag, mode) }
+        let (comm, dest) = (self.started.comm, rank_code(dest));
+        let started = data.outgoing().and_then(|region| {
+            // SAFETY: the memory is borrowed for the scope, which outlasts the operation.
+            unsafe { p2p::isend(comm, region.memory(), dest, tag, Mode::Synchronous) }
+        });
+        match started {
+            Ok(id) => self.started.keep(id, data),
+            Err(error) => Err(report(comm, "Scope::isend_synchronous", error)),
+        }
     }
 
     /// Notes that operations without requests are about to be started.
     #[inline(always)]
     pub(crate) fn note_bulk(&self) {
         self.bulk.set(true);
-    }
-
-    /// Tells how the start of an operation without a request went.
-    #[inline(always)]
-    pub(crate) fn started_in_bulk(
-        &self,
-        call: &'static str,
-        started: Result<RequestId>,
-    ) -> Result<()> {
-        match started {
-            Ok(_) => Ok(()),
-            Err(error) => Err(report(self.comm.comm(), call, error)),
-        }
     }
 
     /// Waits for all operations without requests on the communicator.
@@ -254,31 +233,6 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
         }
     }
 
-    /// Notes an operation that was started. One that is complete already needs no entry.
-    #[inline(always)]
-    pub(crate) fn keep<B>(
-        &'scope self,
-        call: &'static str,
-        started: Result<RequestId>,
-        buffer: B,
-    ) -> Result<Request<'scope, B>> {
-        let index = match started {
-            Ok(RequestId::SENT) => SENT,
-            Ok(id) => {
-                let mut ids = self.started.borrow_mut();
-                ids.push(id);
-                ids.len() - 1
-            }
-            Err(error) => return Err(report(self.comm.comm(), call, error)),
-        };
-        Ok(Request {
-            comm: self.comm.comm(),
-            ids: &self.started,
-            index,
-            buffer,
-        })
-    }
-
     /// Waits for every operation started in this scope so far, but for those of persistent requests (MPI_Waitall).
     ///
     /// # Errors
@@ -292,7 +246,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
         if self.bulk.get() {
             first = completion::wait_bulk(self.comm.comm(), "Communicator::scope");
         }
-        for id in self.started.borrow_mut().iter_mut() {
+        for id in self.started.ids.borrow_mut().iter_mut() {
             if is_open(*id) {
                 first = first.and(self.comm.complete(id, "Communicator::scope").map(drop));
             }
@@ -325,7 +279,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
 
     /// Keeps the memory of places for the next scope; all operations are complete.
     fn leave_spare(&self) {
-        let mut places = self.started.take();
+        let mut places = self.started.ids.take();
         if places.capacity() > MOST_SPARE {
             return;
         }
@@ -336,7 +290,7 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
 
     fn cancel_receives(&self) {
         let vci = self.comm.vci();
-        let (started, planned) = (self.started.borrow(), self.planned.borrow());
+        let (started, planned) = (self.started.ids.borrow(), self.planned.borrow());
         for &id in (started.iter().chain(planned.iter())).filter(|id| is_open(**id)) {
             // A request that cannot be cancelled is completed instead.
             let _ = completion::cancel_receive(vci, id);
@@ -350,11 +304,60 @@ const SENT: usize = usize::MAX;
 /// In a place whose request is gone: no place holds a send that was complete when its call returned.
 const RELEASED: RequestId = RequestId::SENT;
 
+/// The operations of a scope that have requests.
+pub(crate) struct Started<'env> {
+    comm: &'env Comm,
+    /// Each one, null when complete, [`RELEASED`] when nobody knows its place any more.
+    ids: RefCell<Vec<RequestId>>,
+}
+
+impl Started<'_> {
+    /// The scope's communicator.
+    #[inline(always)]
+    pub(crate) const fn comm(&self) -> &Comm {
+        self.comm
+    }
+
+    /// The request of a send that is complete, which needs no place. A result, as [`Self::keep`] gives it: so that a call ends with it.
+    #[inline(always)]
+    pub(crate) const fn sent<B>(&self, buffer: B) -> Result<Request<'_, B>> {
+        Ok(Request {
+            started: self,
+            index: SENT,
+            buffer,
+        })
+    }
+
+    /// Notes an operation.
+    #[inline(always)]
+    pub(crate) fn keep<B>(&self, id: RequestId, buffer: B) -> Result<Request<'_, B>> {
+        let mut ids = self.ids.borrow_mut();
+        if ids.len() == ids.capacity() {
+            drop(ids);
+            return self.keep_growing(id, buffer);
+        }
+        let index = ids.len();
+        ids.push(id);
+        Ok(Request {
+            started: self,
+            index,
+            buffer,
+        })
+    }
+
+    /// [`Self::keep`] where there is no room.
+    #[cold]
+    #[inline(never)]
+    fn keep_growing<B>(&self, id: RequestId, buffer: B) -> Result<Request<'_, B>> {
+        self.ids.borrow_mut().reserve(1);
+        self.keep(id, buffer)
+    }
+}
+
 /// An operation in flight, and its buffer. Dropping it leaves the operation to the end of its scope.
 pub struct Request<'scope, B> {
-    comm: &'scope Comm,
-    ids: &'scope RefCell<Vec<RequestId>>,
-    /// Where in `ids`, or [`SENT`].
+    started: &'scope Started<'scope>,
+    /// Where in `started`, or [`SENT`].
     index: usize,
     buffer: B,
 }
@@ -367,8 +370,8 @@ impl<'scope, B> Request<'scope, B> {
     pub fn wait(self) -> Result<(Status, B)> {
         let call = "Request::wait";
         let status = self
-            .with_id(|id| complete(self.comm, id, call))
-            .map_err(|error| report(self.comm, call, error))?;
+            .with_id(|id| complete(self.started.comm, id, call))
+            .map_err(|error| report(self.started.comm, call, error))?;
         self.release();
         Ok((status, self.buffer))
     }
@@ -378,10 +381,10 @@ impl<'scope, B> Request<'scope, B> {
     /// # Errors
     /// The operation's error.
     pub fn test(self) -> Result<std::result::Result<(Status, B), Self>> {
-        let vci = self.comm.vci();
+        let vci = self.started.comm.vci();
         let found = self
             .with_id(|id| completion::test(vci, id))
-            .map_err(|error| report(self.comm, "Request::test", error))?;
+            .map_err(|error| report(self.started.comm, "Request::test", error))?;
         Ok(match found {
             Some(status) => {
                 self.release();
@@ -397,15 +400,14 @@ impl<'scope, B> Request<'scope, B> {
     /// # Errors
     /// When the engine does not know the request any more.
     pub fn cancel(&self) -> Result<()> {
-        completion::cancel(self.comm.vci(), self.id())
-            .map_err(|error| report(self.comm, "Request::cancel", error))
+        completion::cancel(self.started.comm.vci(), self.id())
+            .map_err(|error| report(self.started.comm, "Request::cancel", error))
     }
 
     /// The same without its buffer, so that requests of different buffers fit into one collection.
     pub fn without_buffer(self) -> Request<'scope, ()> {
         Request {
-            comm: self.comm,
-            ids: self.ids,
+            started: self.started,
             index: self.index,
             buffer: (),
         }
@@ -420,7 +422,7 @@ impl<'scope, B> Request<'scope, B> {
         if self.index == SENT {
             return;
         }
-        let mut ids = self.ids.borrow_mut();
+        let mut ids = self.started.ids.borrow_mut();
         ids[self.index] = RELEASED;
         while ids.last() == Some(&RELEASED) {
             ids.pop();
@@ -435,7 +437,7 @@ impl<'scope, B> Request<'scope, B> {
                 let mut id = RequestId::SENT;
                 action(&mut id)
             }
-            index => action(&mut self.ids.borrow_mut()[index]),
+            index => action(&mut self.started.ids.borrow_mut()[index]),
         }
     }
 }
@@ -487,7 +489,7 @@ pub fn wait_all<'scope, B>(
 pub fn wait_any<'scope, B>(
     requests: &mut Vec<Request<'scope, B>>,
 ) -> Result<Option<(usize, Status, B)>> {
-    let Some(comm) = requests.first().map(|request| request.comm) else {
+    let Some(comm) = requests.first().map(|request| request.started.comm) else {
         return Ok(None);
     };
     let mut ids: Vec<RequestId> = requests.iter().map(Request::id).collect();

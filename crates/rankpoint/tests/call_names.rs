@@ -16,6 +16,7 @@ const OTHER_FILES: &[&str] = &[
     "partitioned.rs",
     "persistent.rs",
     "scope.rs",
+    "start.rs",
     "universe.rs",
 ];
 const OTHER_CALLS: &[&str] = &["Cart::coords_of"];

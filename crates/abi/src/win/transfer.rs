@@ -347,8 +347,12 @@ pub(crate) unsafe fn put_to(from: *const u8, end: *mut u8, bytes: usize) -> i32 
     // SAFETY: the caller's promise.
     unsafe {
         // account: fabric
+        if bytes == 8 {
+            return copy_word::<u64>(from, end.sub(8));
+        }
+        // So that the compiler does not sort the lengths.
+        cold_path();
         match bytes {
-            8 => copy_word::<u64>(from, end.sub(8)),
             4 => copy_word::<u32>(from, end.sub(4)),
             1 => copy_word::<u8>(from, end.sub(1)),
             _ => put_bytes(from, end, bytes),
@@ -366,8 +370,12 @@ pub(crate) unsafe fn get_from(end: *const u8, to: *mut u8, bytes: usize) -> i32 
     // SAFETY: the caller's promise.
     unsafe {
         // account: fabric
+        if bytes == 8 {
+            return copy_word::<u64>(end.sub(8), to);
+        }
+        // So that the compiler does not sort the lengths.
+        cold_path();
         match bytes {
-            8 => copy_word::<u64>(end.sub(8), to),
             4 => copy_word::<u32>(end.sub(4), to),
             1 => copy_word::<u8>(end.sub(1), to),
             _ => get_bytes(end, to, bytes),

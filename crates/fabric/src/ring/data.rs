@@ -4,6 +4,7 @@
 
 // account: fabric
 
+use std::hint::cold_path;
 use std::ptr::NonNull;
 
 use super::{INJECT_WORDS, PAYLOAD_LINE};
@@ -90,13 +91,17 @@ unsafe fn copy_small(source: *const u8, target: *mut u8, bytes: usize) {
     }
     // SAFETY: each part lies inside the `bytes` bytes by the branch in which it stands.
     unsafe {
-        // Comparisons, not a match: a jump table costs more than the most frequent lengths need.
+        // Comparisons, not a match: a jump table costs more than the most frequent lengths need. Doubles and 64-bit integers first:
+        // without the hint the compiler would sort the lengths.
         if bytes == 8 {
             part::<u64>(source, target, 0);
+            return;
+        }
+        cold_path();
+        if bytes == 4 {
+            part::<u32>(source, target, 0);
         } else if bytes == 1 {
             part::<u8>(source, target, 0);
-        } else if bytes == 4 {
-            part::<u32>(source, target, 0);
         } else if bytes >= 16 {
             part::<[u64; 2]>(source, target, 0);
             if bytes > 32 {
