@@ -26,7 +26,8 @@ impl VciState {
     // TIER: short
     #[inline(always)]
     pub(crate) fn progress(&mut self) -> usize {
-        if self.transport.needs_attention() {
+        let is_attended = self.transport.needs_attention();
+        if is_attended {
             self.attend();
         }
         let mut events = 0;
@@ -37,6 +38,9 @@ impl VciState {
             events += self.push_out();
         }
         self.events += events as u64;
+        if is_attended {
+            self.transport.end_round();
+        }
         events
     }
 

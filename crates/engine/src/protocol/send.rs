@@ -8,7 +8,7 @@ use fabric::trace::TraceKind;
 
 use super::preferences::receiver_prefers_cma;
 use super::signature::{announce, first_aux, mark_announced};
-use super::{TRACED, eager, inject, pack, rendezvous, traced};
+use super::{TRACED, eager, inject, is_contiguous, pack, rendezvous, traced};
 use crate::errors::Result;
 use crate::identity::LinkIndex;
 use crate::request::{RequestIndex, flag};
@@ -67,6 +67,13 @@ pub(crate) fn transmit(state: &mut VciState, index: RequestIndex) -> Result<bool
     let fits_eager = bytes <= state.node.eager_bytes.min(longest) && !throttled;
     let at_once = begun || fits_eager && (synchronous || !receiver_prefers_cma(state, index));
     let is_traced = state.is_traced();
+    let leaves_later = at_once
+        && !begun
+        && !synchronous
+        && !typed
+        && !is_traced
+        && eager::leaves_program(state, peer, bytes)
+        && is_contiguous(state.slab.entry(index));
     let (entry, link) = (state.slab.entry(index), &mut state.links[peer]);
     let sent = if bytes <= INJECT_BYTES && !synchronous && !throttled && !typed {
         let mut data = [0u64; INJECT_BYTES / 8];
@@ -80,6 +87,8 @@ pub(crate) fn transmit(state: &mut VciState, index: RequestIndex) -> Result<bool
             unsafe { inject::write(link, word, data.as_ptr().cast(), bytes) };
         }
         has_room
+    } else if leaves_later {
+        eager::write_elsewhere(state, index, word)
     } else if at_once {
         transmit_eager(state, index, peer, word, synchronous)
     } else if let Some(is_started) = (!typed)
@@ -98,7 +107,7 @@ pub(crate) fn transmit(state: &mut VciState, index: RequestIndex) -> Result<bool
             state.trace_wakes(peer, wakes);
         }
         count_sent(state, bytes, at_once, synchronous || typed);
-        if synchronous || !at_once {
+        if synchronous || !at_once || leaves_later {
             state.slab.record_mut(index).kind = record_kind::SEND_ACTIVE;
             state.offered += 1;
         } else {

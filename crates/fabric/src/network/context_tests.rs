@@ -130,7 +130,7 @@ fn what_waits_for_the_address_of_a_lost_process_ends() {
     nets[0].book.lose(PeerIndex::new(1));
     // The request arrives, but nobody answers.
     while !nets[0].is_finished() {
-        nets[1].lock(0).poll();
+        nets[1].lock(0).poll(None);
     }
     assert!(nets[0].lock(0).state.peers[0].is_gone);
 }

@@ -30,6 +30,8 @@ mod frame;
 #[cfg(test)]
 mod fuzz;
 mod net;
+#[cfg(test)]
+mod payload_tests;
 mod peer;
 mod put;
 mod receive;

@@ -2,7 +2,7 @@
 //! What the lock of a context protects: its endpoint, its peers, polls, and the end.
 #![expect(unsafe_code, reason = "frames are memory of the library")]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::frame::{CELL_BYTES, FRAME_BYTES, HEADER_BYTES};
 use super::peer::{Doorway, Peer, PeerKey, RemoteProcess};
 use super::put::{PUTS, Puts};
 use crate::identity::{PeerIndex, VciIndex};
-use crate::ofi::{Chosen, Completion, Endpoint, Library, RECEIVE_BYTES, queue_bytes};
+use crate::ofi::{Chosen, Completion, Endpoint, Library, Next, RECEIVE_BYTES, queue_bytes};
 use crate::ring::{Feedback, PayloadRule, RingReceiver, RingSender, mirrored_sender};
 
 /// Cells of a ring to another node.
@@ -83,7 +83,13 @@ pub(super) struct State {
     pub(super) slots_desc: *mut std::ffi::c_void,
     pub(super) free: Vec<u32>,
     pub(super) owners: Vec<Owner>,
+    /// The VCIs and tokens of payload in the memory of the program that they send.
+    pub(super) sent_from: Vec<Option<(VciIndex, u64)>>,
     pub(super) puts: Puts,
+    /// The VCI that polls.
+    pub(super) polling: Option<VciIndex>,
+    /// The peer whose payload is lent to its ring.
+    pub(super) lent: Option<usize>,
     /// Frames of processes that do not belong to the job, until a VCI counts them.
     pub(super) outsiders: u64,
     /// When this rank began to say farewell.
@@ -149,7 +155,10 @@ impl Net {
                 slots_desc,
                 free: (0..SENDS).collect(),
                 owners: vec![Owner::Nobody; SENDS as usize],
+                sent_from: vec![None; SENDS as usize],
                 puts: Puts::new()?,
+                polling: None,
+                lent: None,
                 outsiders: 0,
                 leaving: false,
             },
@@ -186,11 +195,35 @@ impl Net {
 
     /// Reads what arrived and sends what waits; returns the number of events. That a peer cannot be reached or breaks the protocol, and the
     /// library's errors, are noted as failures.
-    pub(super) fn poll(&mut self) -> usize {
+    ///
+    /// Payload that arrives for `vci`, the VCI whose lock the thread holds, may be lent to its ring until [`Self::take_back`].
+    pub(super) fn poll(&mut self, vci: Option<VciIndex>) -> usize {
+        self.take_back();
+        self.state.polling = vci;
         self.try_poll().unwrap_or_else(|error| {
             self.state.book.fail(Fault::of(&error));
             0
         })
+    }
+
+    /// The VCI to which payload is lent. Only its threads may poll: another one would take back what they read.
+    pub(super) fn borrower(&self) -> Option<VciIndex> {
+        let lent = self.state.lent?;
+        Some(self.state.peers[lent].key.here)
+    }
+
+    /// Ends the loan of payload.
+    pub(super) fn take_back(&mut self) {
+        let Self { endpoint, state } = self;
+        let Some(peer) = state.lent.take() else {
+            return;
+        };
+        if let Some(into) = &state.peers[peer].into {
+            into.take_back();
+        }
+        if let Err(error) = endpoint.give_back() {
+            state.book.fail(Fault::of(&error));
+        }
     }
 
     fn try_poll(&mut self) -> io::Result<usize> {
@@ -202,18 +235,27 @@ impl Net {
         let events = endpoint.poll(|endpoint, completion| match completion {
             Completion::Sent(number) if number < SENDS => {
                 state.release(number);
-                Ok(())
+                Ok(Next::GoOn)
             }
-            Completion::Sent(number) => state.ended_put(endpoint, (number - SENDS) as usize),
+            Completion::Sent(number) => {
+                state.ended_put(endpoint, (number - SENDS) as usize)?;
+                Ok(Next::GoOn)
+            }
             Completion::Failed(number, error) => {
                 let reason = endpoint.reason(error);
-                state.failed(number, &reason)
+                state.failed(number, &reason)?;
+                Ok(Next::GoOn)
             }
             Completion::Arrived(arrived) => {
-                // SAFETY: the endpoint says that the message has these bytes, which stay until the closure returns.
+                // SAFETY: the endpoint says that the message has these bytes, which stay until the closure returns, and until the loan of
+                // one ends (`Next::Keep`).
                 let frame =
                     unsafe { std::slice::from_raw_parts(arrived.start.as_ptr(), arrived.bytes) };
-                state.arrived(endpoint, frame)
+                state.arrived(endpoint, frame)?;
+                Ok(match state.lent {
+                    Some(_) => Next::Keep,
+                    None => Next::GoOn,
+                })
             }
         })?;
         state.resolve(endpoint);
@@ -295,6 +337,7 @@ impl State {
             to,
             out: None,
             out_desc: std::ptr::null_mut(),
+            elsewhere: VecDeque::new(),
             into: None,
             put_bytes: 0,
             sequence_out: 0,
@@ -386,6 +429,9 @@ impl State {
     /// A send has left its buffer.
     pub(super) fn release(&mut self, slot: u32) {
         self.owners[slot as usize] = Owner::Nobody;
+        if let Some(ended) = self.sent_from[slot as usize].take() {
+            self.puts.ended.push(ended);
+        }
         self.free.push(slot);
     }
 

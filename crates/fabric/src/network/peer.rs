@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One peer on another node: a VCI of a process there that a VCI of this process talks to.
 
+use std::collections::VecDeque;
 use std::ffi::c_void;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::Network;
@@ -67,6 +69,17 @@ impl RemoteProcess {
     }
 }
 
+/// Payload that is sent out of the memory of the program instead of the ring.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Elsewhere {
+    /// Its location in the ring, which stays empty there.
+    pub(super) location: u64,
+    pub(super) start: NonNull<u8>,
+    pub(super) bytes: usize,
+    /// What its end is told by.
+    pub(super) token: u64,
+}
+
 /// A peer.
 pub(super) struct Peer {
     pub(super) key: PeerKey,
@@ -75,6 +88,8 @@ pub(super) struct Peer {
     pub(super) to: Option<u64>,
     /// The ring to it.
     pub(super) out: Option<MirrorSource>,
+    /// Payload of cells in it that lies in the memory of the program, in their order.
+    pub(super) elsewhere: VecDeque<Elsewhere>,
     /// The registration of that ring's memory.
     pub(super) out_desc: *mut c_void,
     /// The ring from it.

@@ -44,7 +44,7 @@ pub(super) struct Puts {
     /// Puts of which parts have not begun, in their order.
     waiting: VecDeque<usize>,
     /// The VCIs and tokens of puts that have ended.
-    ended: Vec<(VciIndex, u64)>,
+    pub(super) ended: Vec<(VciIndex, u64)>,
 }
 
 /// How a put began.
@@ -142,6 +142,11 @@ impl Net {
         (can_put, can_put && !self.endpoint.puts_through_sockets())
     }
 
+    /// Whether payload may be sent out of the memory of programs: memory that need not be registered.
+    pub(super) fn sends_from_programs(&self) -> bool {
+        self.can_put().0 && !self.endpoint.registers()
+    }
+
     /// Opens memory for a put; returns the number of the opening, for [`Self::close_memory`], and what the peer needs to know. `None` when
     /// too many are open, or the library registers no more memory.
     pub(super) fn open_memory(
@@ -222,13 +227,15 @@ impl Net {
         )
     }
 
-    /// Whether the put of a VCI with a token has not ended.
+    /// Whether the put of a VCI with a token, or its message out of the program's memory, has not ended.
     pub(super) fn is_putting(&self, vci: VciIndex, token: u64) -> bool {
         let Puts { kept, ended, .. } = &self.state.puts;
         let is_it = |put: &Put| {
             (self.state.peers[put.peer].key.here, put.token) == (vci, token) && !put.has_failed
         };
-        kept.iter().flatten().any(is_it) || ended.contains(&(vci, token))
+        kept.iter().flatten().any(is_it)
+            || ended.contains(&(vci, token))
+            || self.state.is_sending_from(vci, token)
     }
 
     /// The tokens of the puts of a VCI that have ended since the last call.

@@ -11,6 +11,9 @@ use crate::identity::{PeerIndex, VciIndex};
 use crate::ofi::Endpoint;
 use crate::ring::{MirrorTarget, PayloadRule, mirrored_receiver};
 
+/// Payload from this length on is lent to the ring's receiver, where that reads it at once; shorter payload is copied into the ring.
+const LENT_BYTES: u32 = 2 << 10;
+
 impl State {
     /// Takes in a frame.
     ///
@@ -82,7 +85,12 @@ impl State {
                     self.accepted.push((key, receiver));
                 }
                 peer.is_active = true;
-                fill(peer, &header, frame, self.payload_rules)?;
+                let may_lend = self.polling == Some(here) && self.lent.is_none();
+                let filled = fill(peer, &header, frame, self.payload_rules, may_lend);
+                if peer.into.as_ref().is_some_and(MirrorTarget::has_lent) {
+                    self.lent = Some(known);
+                }
+                filled?;
             }
             Kind::Cells | Kind::Ask | Kind::Address => {}
         }
@@ -90,8 +98,14 @@ impl State {
     }
 }
 
-/// Writes the cells of a frame, and their payload, into the ring.
-fn fill(peer: &mut Peer, header: &Header, frame: &[u8], rules: &[PayloadRule]) -> io::Result<()> {
+/// Writes the cells of a frame, and their payload, into the ring. The first long payload is lent to the ring instead, if it may be.
+fn fill(
+    peer: &mut Peer,
+    header: &Header,
+    frame: &[u8],
+    rules: &[PayloadRule],
+    mut may_lend: bool,
+) -> io::Result<()> {
     let (cells, mut payload) =
         frame[HEADER_BYTES..].split_at(usize::from(header.cells) * CELL_BYTES);
     let (rank, host) = (peer.key.process, &peer.process.host);
@@ -100,8 +114,9 @@ fn fill(peer: &mut Peer, header: &Header, frame: &[u8], rules: &[PayloadRule]) -
     };
     for cell in cells.chunks_exact(CELL_BYTES) {
         let words = cell_words(cell);
-        let is_written = put_payload(target, &words, &mut payload, rules).is_some();
-        if !is_written || !target.put(&words) {
+        let done = put_payload(target, &words, &mut payload, rules, may_lend);
+        may_lend &= done != Some(Payload::Lent);
+        if done.is_none() || !target.put(&words) {
             return Err(io::Error::other(format!(
                 "rank {rank} on host {host} broke the protocol of its ring (cell {:#x})",
                 words[0]
@@ -111,23 +126,41 @@ fn fill(peer: &mut Peer, header: &Header, frame: &[u8], rules: &[PayloadRule]) -
     Ok(())
 }
 
-/// Writes the payload that a cell describes, from the front of `payload`.
+/// What became of the payload of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Payload {
+    /// The ring has it, or there is none.
+    Written,
+    /// It stays in the frame, where the ring's receiver reads it.
+    Lent,
+}
+
+/// Writes the payload that a cell describes, from the front of `payload`, or lends it if it is long; `None` when it fits neither the frame nor
+/// the ring.
 fn put_payload(
     target: &MirrorTarget,
     words: &[u64; 8],
     payload: &mut &[u8],
     rules: &[PayloadRule],
-) -> Option<()> {
+    may_lend: bool,
+) -> Option<Payload> {
     let kind = (words[0] >> 32) as u8;
     let Some(rule) = rules.iter().find(|rule| rule.kind == kind) else {
-        return Some(());
+        return Some(Payload::Written);
     };
     let location = *words.get(2 + usize::from(rule.location_word))?;
     let bytes = u32::try_from(*words.get(2 + usize::from(rule.bytes_word))?).ok()?;
     let start = target.payload(location, bytes)?;
     let (mine, rest) = payload.split_at_checked(bytes as usize)?;
-    // SAFETY: the ring has room for the bytes (`payload`), which lie elsewhere; the receiver reads them after the cell is published.
-    unsafe { start.copy_from_nonoverlapping(std::ptr::NonNull::from(mine).cast(), mine.len()) };
     *payload = rest;
-    Some(())
+    let from = std::ptr::NonNull::from(mine).cast();
+    if may_lend && bytes >= LENT_BYTES {
+        // SAFETY: the frame stays until the loan ends (`Next::Keep`); the thread holds the lock of the ring's VCI, and other threads leave
+        // the context alone meanwhile (`Net::borrower`).
+        let is_lent = unsafe { target.lend(location, bytes, from) };
+        return is_lent.then_some(Payload::Lent);
+    }
+    // SAFETY: the ring has room for the bytes (`payload`), which lie elsewhere; the receiver reads them after the cell is published.
+    unsafe { start.copy_from_nonoverlapping(from, mine.len()) };
+    Some(Payload::Written)
 }

@@ -7,7 +7,9 @@ use std::ptr::NonNull;
 
 use super::fault::Fault;
 use super::frame::{CELL_BYTES, HEADER_BYTES, Header, Kind, MOST_CELLS, MOST_PAYLOAD};
-use super::net::{Owner, SLOT_BYTES, State};
+use super::net::{Net, Owner, SLOT_BYTES, State};
+use super::peer::{Elsewhere, PeerKey};
+use crate::identity::VciIndex;
 use crate::ofi::{Endpoint, Part, Sent};
 use crate::ring::{MirrorSource, PayloadRule};
 
@@ -23,27 +25,38 @@ struct Load {
     payload: [(NonNull<u8>, usize); MOST_CELLS],
     payloads: usize,
     bytes: usize,
+    /// The payload that lies in the memory of the program, at most one: its index, and what its end is told by.
+    elsewhere: Option<(usize, u64)>,
 }
 
 impl Load {
+    const EMPTY: Self = Self {
+        cells: [[0; 8]; MOST_CELLS],
+        count: 0,
+        payload: [(NonNull::dangling(), 0); MOST_CELLS],
+        payloads: 0,
+        bytes: 0,
+        elsewhere: None,
+    };
+
     /// The next cells of a ring, as many as a frame takes.
     ///
     /// # Errors
     /// When a cell describes payload outside its ring, with its kind.
-    fn gather(source: &MirrorSource, rules: &[PayloadRule], most_parts: usize) -> Result<Self, u8> {
-        let mut load = Self {
-            cells: [[0; 8]; MOST_CELLS],
-            count: 0,
-            payload: [(NonNull::dangling(), 0); MOST_CELLS],
-            payloads: 0,
-            bytes: 0,
-        };
+    fn gather(
+        source: &MirrorSource,
+        elsewhere: Option<&Elsewhere>,
+        rules: &[PayloadRule],
+        most_parts: usize,
+    ) -> Result<Self, u8> {
+        let mut load = Self::EMPTY;
         while load.count < MOST_CELLS {
             let ahead = load.count as u32;
             let Some(arrival) = source.peek_at(ahead) else {
                 break;
             };
             let words = source.words(ahead);
+            let mut is_last = false;
             if let Some(rule) = rules.iter().find(|rule| rule.kind == arrival.kind()) {
                 let word = |index: u8| words.get(2 + usize::from(index)).copied();
                 let (location, bytes) = (word(rule.location_word), word(rule.bytes_word));
@@ -51,14 +64,21 @@ impl Load {
                 let found = location.zip(bytes).and_then(|(location, bytes)| {
                     Some((source.payload(location, bytes)?, bytes as usize))
                 });
-                let (start, bytes) = found
+                let (mut start, bytes) = found
                     .filter(|&(_, bytes)| bytes <= MOST_PAYLOAD)
                     .ok_or(arrival.kind())?;
+                let is_away =
+                    |away: &&Elsewhere| (Some(away.location), away.bytes) == (location, bytes);
+                let away = elsewhere.filter(is_away);
                 let is_copied = load.bytes + bytes <= COPIED_BYTES;
                 let is_full = load.bytes + bytes > MOST_PAYLOAD
                     || (!is_copied && load.payloads >= most_parts);
                 if load.count > 0 && is_full {
                     break;
+                }
+                if let Some(away) = away {
+                    load.elsewhere = Some((load.payloads, away.token));
+                    (start, is_last) = (away.start, true);
                 }
                 if bytes > 0 {
                     load.payload[load.payloads] = (start, bytes);
@@ -68,6 +88,10 @@ impl Load {
             }
             load.cells[load.count] = words;
             load.count += 1;
+            // The next one that lies elsewhere is that of the next frame.
+            if is_last {
+                break;
+            }
         }
         Ok(load)
     }
@@ -94,13 +118,44 @@ impl Load {
     }
 
     const fn is_copied(&self) -> bool {
-        self.bytes <= COPIED_BYTES
+        self.bytes <= COPIED_BYTES && self.elsewhere.is_none()
     }
 }
 
 const _: () = assert!(HEADER_BYTES + MOST_CELLS * CELL_BYTES + COPIED_BYTES <= SLOT_BYTES);
 
+impl Net {
+    /// Has the payload at a location of the ring to a peer, whose cell is about to be published, sent out of the memory of the program;
+    /// [`Self::ended_puts`] tells its end by `token`. Cells with such payload are published in the order of these calls.
+    ///
+    /// # Safety
+    /// The memory is readable and stays unchanged until the end; the endpoint needs no registration ([`Self::sends_from_programs`]).
+    pub(super) unsafe fn send_from(
+        &mut self,
+        key: PeerKey,
+        location: u64,
+        (start, bytes): (NonNull<u8>, usize),
+        token: u64,
+    ) {
+        if let Some(peer) = self.state.known(key) {
+            self.state.peers[peer].elsewhere.push_back(Elsewhere {
+                location,
+                start,
+                bytes,
+                token,
+            });
+        }
+    }
+}
+
 impl State {
+    /// Whether payload of a VCI with a token is to be sent out of the memory of the program, or leaves it.
+    pub(super) fn is_sending_from(&self, vci: VciIndex, token: u64) -> bool {
+        let mut own = self.peers.iter().filter(|peer| peer.key.here == vci);
+        own.any(|peer| peer.elsewhere.iter().any(|away| away.token == token))
+            || self.sent_from.contains(&Some((vci, token)))
+    }
+
     /// Sends to a peer what its ring holds, and what else it is owed. A failure is told by the next poll.
     pub(super) fn push(&mut self, endpoint: &mut Endpoint, peer: usize) {
         match self.try_push(endpoint, peer) {
@@ -131,7 +186,9 @@ impl State {
                 return Ok(true);
             }
             let load = match &known.out {
-                Some(source) => Load::gather(source, self.payload_rules, parts),
+                Some(source) => {
+                    Load::gather(source, known.elsewhere.front(), self.payload_rules, parts)
+                }
                 None => break,
             };
             let load = load.map_err(|kind| {
@@ -150,14 +207,11 @@ impl State {
             if let Some(source) = &mut known.out {
                 source.advance(load.count as u32);
             }
+            if load.elsewhere.is_some() {
+                known.elsewhere.pop_front();
+            }
         }
-        let empty = Load {
-            cells: [[0; 8]; MOST_CELLS],
-            count: 0,
-            payload: [(NonNull::dangling(), 0); MOST_CELLS],
-            payloads: 0,
-            bytes: 0,
-        };
+        let empty = Load::EMPTY;
         if self.peers[peer].owes_farewell {
             if !self.send_frame(endpoint, peer, to, Kind::Farewell, &empty)? {
                 return Ok(false);
@@ -236,12 +290,22 @@ impl State {
                     };
                     count += 1;
                 }
+                // Memory that needs no registration (`Net::sends_from_programs`).
+                if let Some((index, _)) = load.elsewhere {
+                    parts[1 + index].desc = std::ptr::null_mut();
+                }
             }
             self.owners[slot as usize] = Owner::Peer(peer);
-            // SAFETY: the slot is not free until its completion; payload stays in the ring until the receiver has consumed it.
+            // SAFETY: the slot is not free until its completion; payload stays in the ring until the receiver has consumed it, and in the
+            // memory of the program until the slot is released (`Net::send_from`).
             let sent = unsafe { endpoint.send(&parts[..count], to, slot) };
-            if !matches!(sent, Ok(Sent::Taken)) {
-                self.release(slot);
+            match sent {
+                Ok(Sent::Taken) => {
+                    let here = self.peers[peer].key.here;
+                    let told = load.elsewhere.map(|(_, token)| (here, token));
+                    self.sent_from[slot as usize] = told;
+                }
+                _ => self.release(slot),
             }
             sent?
         };

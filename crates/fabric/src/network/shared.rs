@@ -10,6 +10,9 @@
 //!
 //! Order of locks: that of a VCI, that of one context, that of the book. No thread takes a lock of a context, or opens one, while it
 //! holds another context's: what contexts tell each other goes through the book.
+//!
+//! Long payload that a thread finds for its own VCI stays in the receive buffer, and the thread reads it there in the same round of progress.
+//! Until it has said that it is done ([`Network::take_back`]), threads of other VCIs leave the context alone as if its lock were taken.
 #![expect(unsafe_code, reason = "links lead back to their network")]
 
 use std::ffi::OsStr;
@@ -56,6 +59,7 @@ pub struct Network {
     pub(super) book: Arc<Book>,
     can_put: bool,
     puts_unattended: bool,
+    sends_from_programs: bool,
     /// One bit for each context beyond the first that is open.
     open: AtomicU64,
     /// The one that a VCI of another context checked last. Threads that meet here check the same one.
@@ -95,6 +99,8 @@ pub struct ContextsInUse {
 pub struct Found {
     /// Events of its context, also for other VCIs.
     pub events: usize,
+    /// Whether payload is lent to a ring of the VCI, until [`Network::take_back`] or the next poll.
+    pub is_lent: bool,
     /// The rings that peers have made, and the peers.
     pub accepted: Vec<(PeerKey, RingReceiver)>,
     /// The tokens of puts that have ended.
@@ -152,6 +158,7 @@ impl Network {
         let first = opener.open(&book, 0)?;
         book.publish(first.address.clone())?;
         let (can_put, puts_unattended) = taken(&first.net).can_put();
+        let sends_from_programs = taken(&first.net).sends_from_programs();
         let network = Arc::new(Self {
             first,
             others: (1..contexts).map(|_| OnceLock::new()).collect(),
@@ -159,6 +166,7 @@ impl Network {
             book,
             can_put,
             puts_unattended,
+            sends_from_programs,
             open: AtomicU64::new(0),
             last_checked: AtomicU32::new(0),
         });
@@ -271,8 +279,11 @@ impl Network {
         let mut found = Found::default();
         let mut with_first = with_others;
         context.is_attended.store(true, Ordering::Relaxed);
-        if let Some(mut net) = taken_if_free(&context.net) {
-            found.events = net.poll();
+        if let Some(mut net) = taken_if_free(&context.net)
+            && net.borrower().is_none_or(|borrower| borrower == vci)
+        {
+            found.events = net.poll(Some(vci));
+            found.is_lent = net.borrower().is_some();
             found.accepted = net.accept(vci);
             found.ended_puts = net.ended_puts(vci);
             found.outsiders = std::mem::take(&mut net.state.outsiders);
@@ -291,10 +302,20 @@ impl Network {
         found
     }
 
+    /// Ends the loan of payload to a VCI ([`Found::is_lent`]), whose rings have been read.
+    pub fn take_back(&self, vci: VciIndex) {
+        let mut net = self.lock_of(vci);
+        if net.borrower() == Some(vci) {
+            net.take_back();
+        }
+    }
+
     /// Lets a context work, unless another thread does.
     fn poll_context(&self, context: &Context) {
-        if let Some(mut net) = taken_if_free(&context.net) {
-            net.poll();
+        if let Some(mut net) = taken_if_free(&context.net)
+            && net.borrower().is_none()
+        {
+            net.poll(None);
             let wanted = std::mem::take(&mut net.state.wanted);
             drop(net);
             self.answer(&wanted);
@@ -377,6 +398,30 @@ impl Network {
         self.puts_unattended
     }
 
+    /// Whether payload may be sent out of the memory of programs ([`Self::send_from`]).
+    pub const fn sends_from_programs(&self) -> bool {
+        self.sends_from_programs
+    }
+
+    /// Has the payload at a location of the ring to a peer, whose cell is about to be published, sent out of this memory instead;
+    /// [`Self::poll`] tells its end by `token`, as that of a put. Cells with such payload are published in the order of these calls.
+    ///
+    /// # Safety
+    /// The memory is readable and stays unchanged until the end; [`Self::sends_from_programs`].
+    pub unsafe fn send_from(
+        &self,
+        key: PeerKey,
+        location: u64,
+        memory: (NonNull<u8>, usize),
+        token: u64,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.lock_of(key.here)
+                .send_from(key, location, memory, token)
+        };
+    }
+
     /// Opens memory for a put to a VCI; returns the number of the opening, for [`Self::close_memory`], and what the peer needs to know.
     /// `None` when too many are open, or the library registers no more memory.
     pub fn open_memory(
@@ -424,7 +469,7 @@ impl Network {
         let mut is_finished = true;
         for context in self.opened() {
             let mut net = taken(&context.net);
-            net.poll();
+            net.poll(None);
             is_finished &= net.is_finished();
             let wanted = std::mem::take(&mut net.state.wanted);
             drop(net);

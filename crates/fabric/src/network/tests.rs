@@ -125,8 +125,8 @@ fn named(variable: &str) -> Option<String> {
 }
 
 /// The VCI that the tests use there and here.
-const THERE: VciIndex = VciIndex::of_bits(3);
-const HERE: VciIndex = VciIndex::FIRST;
+pub(super) const THERE: VciIndex = VciIndex::of_bits(3);
+pub(super) const HERE: VciIndex = VciIndex::FIRST;
 
 /// The key of a rank's peer.
 pub(super) fn key(process: u32, there: VciIndex, here: VciIndex) -> PeerKey {
@@ -147,7 +147,7 @@ pub(super) fn poll(nets: [&Network; 2]) {
 }
 
 /// A ring from VCI 0 of rank 0 to VCI 3 of rank 1, or back.
-fn connect(net: &Network, rank: u32) -> (RingSender, NonNull<Doorway>) {
+pub(super) fn connect(net: &Network, rank: u32) -> (RingSender, NonNull<Doorway>) {
     let (there, here) = if rank == 1 {
         (THERE, HERE)
     } else {
@@ -156,7 +156,7 @@ fn connect(net: &Network, rank: u32) -> (RingSender, NonNull<Doorway>) {
     net.connect(key(rank, there, here)).unwrap()
 }
 
-fn accept(nets: [&Network; 2], net: &Network, vci: VciIndex) -> (PeerKey, RingReceiver) {
+pub(super) fn accept(nets: [&Network; 2], net: &Network, vci: VciIndex) -> (PeerKey, RingReceiver) {
     loop {
         poll(nets);
         if let Some(found) = net.poll(vci, 0, true).accepted.pop() {

@@ -34,6 +34,15 @@ struct Context {
     number: u32,
 }
 
+/// What [`Endpoint::poll`] does after a completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// It goes on.
+    GoOn,
+    /// It returns, and the memory of the message that arrived stays until [`Endpoint::give_back`].
+    Keep,
+}
+
 /// How a send went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
@@ -96,7 +105,12 @@ pub struct Endpoint {
     contexts: Box<[Context]>,
     /// The open objects of libfabric, each before those that it uses.
     objects: Vec<NonNull<Fid>>,
+    /// Completions that were read, and those of them that were handled.
     found: [CqEntry; BATCH],
+    read_entries: usize,
+    handled: usize,
+    /// The receive buffer of a message that is kept, if it goes to the library afterwards.
+    kept: Option<usize>,
 }
 
 // SAFETY: the objects may be used by any thread, one at a time (FI_THREAD_DOMAIN); the owner's lock sees to that.
@@ -170,6 +184,9 @@ impl Endpoint {
                 buffers: Vec::new(),
                 contexts: (0..sends).map(Context::new).collect(),
                 found: [NO_ENTRY; BATCH],
+                read_entries: 0,
+                handled: 0,
+                kept: None,
             };
             endpoint.post_buffers(message_bytes)?;
             Ok(endpoint)
@@ -378,15 +395,19 @@ impl Endpoint {
     }
 
     /// Lets the library work, and calls `each` for what has happened; returns how much that was. The bytes of a message are there
-    /// during its call.
+    /// during its call, and longer if that wants to keep them. No bytes are kept from before.
     ///
     /// # Errors
     /// The library's, or that of `each`.
     #[inline]
     pub fn poll(
         &mut self,
-        mut each: impl FnMut(&mut Self, Completion) -> io::Result<()>,
+        mut each: impl FnMut(&mut Self, Completion) -> io::Result<Next>,
     ) -> io::Result<usize> {
+        debug_assert!(self.kept.is_none(), "bytes are kept");
+        if self.handled < self.read_entries {
+            return self.handle_rest(&mut each);
+        }
         // SAFETY: an open queue, and room for as many entries.
         let count = unsafe {
             let entries = self.found.as_mut_ptr().cast();
@@ -405,22 +426,47 @@ impl Endpoint {
         let Ok(count) = usize::try_from(count) else {
             return Err(self.library.error("fi_cq_read", count));
         };
-        for at in 0..count.min(BATCH) {
-            let entry = self.found[at];
-            self.handle(entry, &mut each)?;
+        (self.read_entries, self.handled) = (count.min(BATCH), 0);
+        self.handle_rest(&mut each)
+    }
+
+    /// Handles what was read, up to a message that is kept.
+    fn handle_rest(
+        &mut self,
+        each: &mut impl FnMut(&mut Self, Completion) -> io::Result<Next>,
+    ) -> io::Result<usize> {
+        let mut count = 0;
+        while self.handled < self.read_entries {
+            let entry = self.found[self.handled];
+            self.handled += 1;
+            count += 1;
+            if self.handle(entry, each)? == Next::Keep {
+                break;
+            }
         }
         Ok(count)
+    }
+
+    /// The message that was kept is not needed any more.
+    ///
+    /// # Errors
+    /// The library's.
+    pub fn give_back(&mut self) -> io::Result<()> {
+        match self.kept.take() {
+            Some(buffer) => self.post(buffer),
+            None => Ok(()),
+        }
     }
 
     fn handle(
         &mut self,
         entry: CqEntry,
-        each: &mut impl FnMut(&mut Self, Completion) -> io::Result<()>,
-    ) -> io::Result<()> {
+        each: &mut impl FnMut(&mut Self, Completion) -> io::Result<Next>,
+    ) -> io::Result<Next> {
         if entry.flags & FI_RECV == 0 {
             return match self.number_of(entry.context) {
                 Some(number) => each(self, Completion::Sent(number)),
-                None => Ok(()),
+                None => Ok(Next::GoOn),
             };
         }
         let known = self.buffers.iter().position(|buffer| {
@@ -439,13 +485,14 @@ impl Endpoint {
             buffer.start.as_ptr()
         };
         let offset = (start as usize).wrapping_sub(buffer.start.as_ptr() as usize);
+        let mut next = Next::GoOn;
         if entry.len > 0
             && offset
                 .checked_add(entry.len)
                 .is_some_and(|end| end <= buffer.bytes)
         {
             let start = NonNull::new(start).ok_or_else(|| io::Error::other("a message at null"))?;
-            each(
+            next = each(
                 self,
                 Completion::Arrived(Arrived {
                     start,
@@ -454,9 +501,12 @@ impl Endpoint {
             )?;
         }
         if !self.takes_many || entry.flags & FI_MULTI_RECV != 0 {
-            self.post(known)?;
+            match next {
+                Next::GoOn => self.post(known)?,
+                Next::Keep => self.kept = Some(known),
+            }
         }
-        Ok(())
+        Ok(next)
     }
 
     /// The number of a send by its context.

@@ -16,7 +16,7 @@ mod puts;
 mod sharing;
 
 pub use choose::{Choice, Chosen, Offer, choose, offers};
-pub use endpoint::{Arrived, Completion, Endpoint, Part, Sent};
+pub use endpoint::{Arrived, Completion, Endpoint, Next, Part, Sent};
 pub use library::Library;
 pub use limits::Limits;
 pub use open::{RECEIVE_BYTES, queue_bytes};

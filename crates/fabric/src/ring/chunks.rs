@@ -217,6 +217,11 @@ impl RingReceiver {
         let Ok(position) = u32::try_from(location) else {
             return self.payload_of_block(location, bytes, reverse);
         };
+        if let Some(memory) = &self.memory
+            && let Some(start) = memory.lent.find(location, bytes)
+        {
+            return Some(start);
+        }
         let area = self.view.payload_bytes;
         let offset = position & (area - 1);
         let fits = bytes <= area && offset <= area - bytes;
@@ -270,6 +275,9 @@ impl RingReceiver {
         let Ok(position) = u32::try_from(location) else {
             return self.release_block(location, reverse);
         };
+        if let Some(memory) = &self.memory {
+            memory.lent.release(location, bytes);
+        }
         self.payload_next = position.wrapping_add(line_bytes(bytes));
         if self.payload_next.wrapping_sub(self.payload_returned) > self.view.payload_bytes >> 2 {
             self.pause = self.cursor.wrapping_add(1);

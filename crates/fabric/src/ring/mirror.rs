@@ -43,7 +43,7 @@ pub struct MirrorSource {
 /// The end of a receiver's copy that a transport writes.
 pub struct MirrorTarget {
     view: RingView,
-    _memory: Arc<RingMemory>,
+    memory: Arc<RingMemory>,
     /// Cells written; wraps.
     written: u32,
 }
@@ -69,7 +69,7 @@ pub fn mirrored_receiver(cells: u32, payload_bytes: u32) -> Option<(MirrorTarget
     let (view, memory) = private_view(cells, payload_bytes)?;
     let target = MirrorTarget {
         view,
-        _memory: memory.clone(),
+        memory: memory.clone(),
         written: 0,
     };
     Some((target, RingReceiver::with_memory(view, Some(memory))))
@@ -156,6 +156,36 @@ impl MirrorTarget {
     /// Where payload that the next cell describes is to be written; `None` when it leaves the ring.
     pub fn payload(&self, location: u64, bytes: u32) -> Option<NonNull<u8>> {
         payload_at(&self.view, location, bytes)
+    }
+
+    /// Lends the payload that the next cell describes to the receiver, instead of writing it; false when it leaves the ring. One payload
+    /// of a ring is lent at once; [`Self::take_back`] ends the loan.
+    ///
+    /// # Safety
+    /// `start` is readable for `bytes` bytes until then, and only threads that hold the lock of the receiver's VCI lend, read and take back.
+    #[must_use]
+    pub unsafe fn lend(&self, location: u64, bytes: u32, start: NonNull<u8>) -> bool {
+        let fits = self.payload(location, bytes).is_some();
+        if fits {
+            self.memory.lent.set(location, bytes, start);
+        }
+        fits
+    }
+
+    /// Whether payload is lent that the receiver has not copied out.
+    pub fn has_lent(&self) -> bool {
+        self.memory.lent.is_some()
+    }
+
+    /// Ends a loan: what the receiver has not copied out is written into the ring.
+    pub fn take_back(&self) {
+        let Some((location, bytes, start)) = self.memory.lent.take() else {
+            return;
+        };
+        if let Some(target) = self.payload(location, bytes) {
+            // SAFETY: the ring has room for the bytes (`lend`), which lie elsewhere and are readable (`lend`).
+            unsafe { target.copy_from_nonoverlapping(start, bytes as usize) };
+        }
     }
 
     /// Publishes a cell; false when the sender breaks the ring's protocol: another cell was due, or there is no room.

@@ -29,6 +29,7 @@
 mod blocks;
 mod chunks;
 mod data;
+mod lent;
 mod log;
 mod mirror;
 #[cfg(all(test, loom))]

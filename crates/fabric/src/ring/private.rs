@@ -13,6 +13,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::chunks::LEAST_PAYLOAD_BYTES;
+use super::lent::Lent;
 use super::{Arrival, INJECT_BYTES, INJECT_WORDS, RingReceiver, RingSender, RingView};
 use sys::memory;
 use sys::sync::Ordering;
@@ -21,6 +22,7 @@ use sys::sync::Ordering;
 pub(super) struct RingMemory {
     pub(super) base: NonNull<u8>,
     pub(super) bytes: usize,
+    pub(super) lent: Lent,
 }
 
 // SAFETY: the memory is only reached through the two ends of the ring, which keep to its protocol;
@@ -35,7 +37,8 @@ impl RingMemory {
         let bytes = RingView::bytes_without_blocks(cell_count, payload_bytes);
         let bytes = usize::try_from(bytes).ok()?;
         let base = memory::map_private(bytes).ok()?;
-        Some(Self { base, bytes })
+        let lent = Lent::none();
+        Some(Self { base, bytes, lent })
     }
 }
 

@@ -59,7 +59,7 @@ pub struct RingReceiver {
     pub(super) credited: bool,
     pub(super) view: RingView,
     /// The memory of a private ring.
-    pub(super) _memory: Option<Arc<RingMemory>>,
+    pub(super) memory: Option<Arc<RingMemory>>,
 }
 
 // SAFETY: as for RingSender.
@@ -68,7 +68,7 @@ unsafe impl Send for RingReceiver {}
 impl RingReceiver {
     /// Whether only this process has the ring: it changes when the transport is polled.
     pub const fn is_private(&self) -> bool {
-        self._memory.is_some()
+        self.memory.is_some()
     }
 
     /// The receiver of a fresh ring.
@@ -88,7 +88,7 @@ impl RingReceiver {
             unsaid: 0,
             credited: false,
             view,
-            _memory: memory,
+            memory,
         };
         receiver.plan_pause();
         receiver

@@ -21,6 +21,8 @@ pub struct Capabilities {
     pub puts: bool,
     /// It does so while their ranks compute: no socket carries the data.
     pub puts_unattended: bool,
+    /// The network sends data of eager messages out of the memory of programs.
+    pub sends_from_programs: bool,
     /// Messages arrive. Where they do not, a wait for one would never end.
     pub delivers: bool,
 }

@@ -56,6 +56,7 @@ impl Transport {
                 arrives_silently: matches!(self, Self::Nodes(_)),
                 puts: self.can_put(),
                 puts_unattended: self.puts_unattended(),
+                sends_from_programs: self.sends_from_programs(),
                 reads_memory: true,
                 shares_memory: true,
                 delivers: true,
@@ -63,6 +64,7 @@ impl Transport {
             Self::Null(_) => Capabilities {
                 puts: false,
                 puts_unattended: false,
+                sends_from_programs: false,
                 reads_memory: false,
                 shares_memory: false,
                 arrives_silently: false,
@@ -71,6 +73,7 @@ impl Transport {
             Self::Sim { .. } => Capabilities {
                 puts: false,
                 puts_unattended: false,
+                sends_from_programs: false,
                 reads_memory: false,
                 shares_memory: false,
                 arrives_silently: false,
@@ -89,6 +92,13 @@ impl Transport {
     fn puts_unattended(&self) -> bool {
         match self {
             Self::Nodes(nodes) => nodes.network().puts_unattended(),
+            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => false,
+        }
+    }
+
+    fn sends_from_programs(&self) -> bool {
+        match self {
+            Self::Nodes(nodes) => nodes.network().sends_from_programs(),
             Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => false,
         }
     }
@@ -158,6 +168,15 @@ impl Transport {
                 Ok(Fate::Dead) => Ok(Polled::Dead),
                 Err(error) => Err(io::Error::other(error)),
             },
+        }
+    }
+
+    /// Ends a round of progress that began with [`Self::poll`], after which all rings were read.
+    #[cold]
+    pub fn end_round(&mut self) {
+        match self {
+            Self::Nodes(nodes) => nodes.end_round(),
+            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => {}
         }
     }
 
@@ -244,6 +263,27 @@ impl Transport {
                 None => Ok(PutBegun::No),
             },
             Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => Ok(PutBegun::No),
+        }
+    }
+
+    /// Has the payload at a location of the ring to a peer, whose cell is about to be published, sent out of this memory instead;
+    /// [`Self::ended_puts`] tells the end by `token`. Cells with such payload are published in the order of these calls.
+    ///
+    /// # Safety
+    /// The memory is readable and stays unchanged until the end; `can.send_from_programs`.
+    #[cold]
+    pub unsafe fn send_from(
+        &mut self,
+        peer: LinkIndex,
+        location: u64,
+        memory: (NonNull<u8>, usize),
+        token: u64,
+    ) {
+        if let Self::Nodes(nodes) = self
+            && let Some((network, key)) = nodes.putting(peer)
+        {
+            // SAFETY: the caller's promise.
+            unsafe { network.send_from(key, location, memory, token) };
         }
     }
 

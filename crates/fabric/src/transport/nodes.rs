@@ -35,6 +35,8 @@ pub struct Nodes {
     busy: u32,
     /// Polls so far; wraps.
     polls: u32,
+    /// Whether the last poll has lent payload to a ring.
+    is_lent: bool,
     /// What polls have found and nobody has taken.
     accepted: Vec<(LinkIndex, RingReceiver)>,
     ended_puts: Vec<u64>,
@@ -55,6 +57,7 @@ impl Nodes {
             polled: 0,
             busy: 0,
             polls: 0,
+            is_lent: false,
             accepted: Vec::new(),
             ended_puts: Vec::new(),
             outsiders: 0,
@@ -120,6 +123,7 @@ impl Nodes {
         self.polls = self.polls.wrapping_add(1);
         let with_others = self.polls.is_multiple_of(POLLS_OF_OTHERS);
         let found = self.network.poll(self.vci, self.told, with_others);
+        self.is_lent = found.is_lent;
         if found.events != 0 {
             self.busy = BUSY_ROUNDS;
         }
@@ -132,6 +136,13 @@ impl Nodes {
         match found.faults.into_iter().next() {
             Some(fault) => Err(fault.into()),
             None => Ok(()),
+        }
+    }
+
+    /// The rings have been read since the last poll.
+    pub(super) fn end_round(&mut self) {
+        if std::mem::take(&mut self.is_lent) {
+            self.network.take_back(self.vci);
         }
     }
 

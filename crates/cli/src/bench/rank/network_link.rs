@@ -8,7 +8,7 @@
 use std::io;
 use std::ptr::NonNull;
 
-use fabric::ofi::{Completion, Endpoint, Part, Sent};
+use fabric::ofi::{Completion, Endpoint, Next, Part, Sent};
 
 use crate::mpi::Mpi;
 use crate::network::Network;
@@ -116,7 +116,7 @@ impl<'m> NetworkLink<'m> {
                     return Err(io::Error::other(format!("libfabric's send: {reason}")));
                 }
             }
-            Ok(())
+            Ok(Next::GoOn)
         });
         if let Err(error) = polled {
             self.mpi.abort(&error.to_string());
