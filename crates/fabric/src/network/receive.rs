@@ -77,24 +77,29 @@ impl State {
         match header.kind {
             Kind::Farewell => peer.farewells_in += 1,
             Kind::Cells if header.cells > 0 => {
-                let is_new = peer.into.is_none();
-                if is_new {
-                    let ring = mirrored_receiver(RING_CELLS, RING_PAYLOAD_BYTES);
-                    let (target, receiver) = ring.ok_or(io::ErrorKind::OutOfMemory)?;
-                    peer.into = Some(target);
-                    self.accepted.push((key, receiver));
-                }
-                peer.is_active = true;
-                let may_lend = self.polling == Some(here) && self.lent.is_none();
-                let filled = fill(peer, &header, frame, self.payload_rules, may_lend);
-                if peer.into.as_ref().is_some_and(MirrorTarget::has_lent) {
-                    self.lent = Some(known);
-                }
-                filled?;
+                self.take_cells(known, &header, frame)?;
             }
             Kind::Cells | Kind::Ask | Kind::Address => {}
         }
         Ok(())
+    }
+
+    /// Takes in the cells of a frame of a known peer.
+    fn take_cells(&mut self, known: usize, header: &Header, frame: &[u8]) -> io::Result<()> {
+        let peer = &mut self.peers[known];
+        if peer.into.is_none() {
+            let ring = mirrored_receiver(RING_CELLS, RING_PAYLOAD_BYTES);
+            let (target, receiver) = ring.ok_or(io::ErrorKind::OutOfMemory)?;
+            peer.into = Some(target);
+            self.accepted.push((peer.key, receiver));
+        }
+        peer.is_active = true;
+        let may_lend = self.polling == Some(peer.key.here) && self.lent.is_none();
+        let filled = fill(peer, header, frame, self.payload_rules, may_lend);
+        if peer.into.as_ref().is_some_and(MirrorTarget::has_lent) {
+            self.lent = Some(known);
+        }
+        filled
     }
 }
 
