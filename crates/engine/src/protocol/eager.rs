@@ -15,9 +15,9 @@ use std::ptr::NonNull;
 use layout::SharedLayout;
 
 use super::{
-    cell, chunk_at, consume, fill_chunk, is_contiguous, is_untyped_eager, note_arrival,
-    note_message, pack_chunk, prefers_cma, release_chunk, send_control, traced, unpack,
-    unpack_chunk,
+    cell, chunk_at, consume, fill_chunk, from_program, is_contiguous, is_untyped_eager,
+    note_arrival, note_message, pack_chunk, prefers_cma, release_chunk, send_control, traced,
+    unpack, unpack_chunk,
 };
 use crate::identity::LinkIndex;
 use crate::request::{RequestIndex, Role};
@@ -128,44 +128,6 @@ unsafe fn write_chunk(state: &mut VciState, message: &Outgoing<'_>, bytes: usize
     true
 }
 
-/// Shortest message whose data the network sends out of the memory of the program: a shorter one is copied sooner than its operation ends.
-const ELSEWHERE_BYTES: usize = 16 << 10;
-
-/// Whether the data of an eager message go to a peer out of the memory of the program, past the ring: its operation is complete when they
-/// have left.
-#[inline]
-pub(super) fn leaves_program(state: &VciState, peer: LinkIndex, bytes: usize) -> bool {
-    let link = &state.links[peer];
-    bytes >= ELSEWHERE_BYTES && link.is_remote() && state.node.can.sends_from_programs
-}
-
-/// Writes the cell of an operation's eager message whose data stay where they are until the network has sent them; false when the ring has
-/// no room.
-pub(super) fn write_elsewhere(state: &mut VciState, index: RequestIndex, word: u64) -> bool {
-    let entry = state.slab.entry_mut(index);
-    entry.remote = 0;
-    let (peer, base, id) = (entry.target, entry.base, entry.id());
-    let bytes = entry.record.bytes as usize;
-    let sender = &mut state.links[peer].sender;
-    let Some((start, (_, location))) =
-        NonNull::new(base).zip(sender.reserve(bytes as u32, base.cast_const()))
-    else {
-        return false;
-    };
-    // SAFETY: the send's memory is readable until it completes (contract of isend), which it does when the network has sent the data.
-    unsafe {
-        state
-            .transport
-            .send_from(peer, location, (start, bytes), id.0);
-    }
-    let words = [bytes as u64, 0, location, bytes as u64, 0];
-    let sender = &mut state.links[peer].sender;
-    let sent = sender.put_words(cell::EAGER, 0, word, &words);
-    debug_assert!(sent, "a reservation comes with a cell");
-    state.count_other_cell_sent();
-    true
-}
-
 /// Sends a message without an operation, if the ring has room for all of it and its receiver takes it eagerly; false when nothing was
 /// done. Inlined, so that the kind of source is known where the chunk is written.
 ///
@@ -232,7 +194,7 @@ unsafe fn send_chunks(state: &mut VciState, mut message: Outgoing<'_>) -> bool {
 fn may_send_chunks(state: &VciState, peer: LinkIndex, source: Source<'_>, bytes: usize) -> bool {
     let link = &state.links[peer];
     let (chunk, sender) = (chunk_bytes(link, bytes).min(bytes), &link.sender);
-    if bytes > link.longest_eager() || leaves_program(state, peer, bytes) {
+    if bytes > link.longest_eager() || from_program::leaves_program(state, peer, bytes) {
         return false;
     }
     matches!(source, Source::Contiguous(_))

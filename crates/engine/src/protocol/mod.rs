@@ -26,6 +26,7 @@ mod control;
 mod copies;
 pub(crate) mod eager;
 mod early;
+mod from_program;
 pub(crate) mod inject;
 mod preferences;
 mod put;

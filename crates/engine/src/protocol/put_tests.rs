@@ -2,12 +2,14 @@
 //! Messages between two nodes around the limits of eager messages and puts: posted first and last, strided, truncated, and many at once.
 #![expect(unsafe_code, reason = "messages are addresses")]
 
+use sys::sync::{AtomicBool, Ordering};
+
 use fabric::counters::Counter;
 use layout::{Layout, SharedLayout};
 
 use crate::ErrorClass;
 use crate::comm::Process;
-use crate::completion::wait;
+use crate::completion::{cancel, wait};
 use crate::p2p::{Memory, Mode, irecv, isend};
 use crate::request::RequestId;
 use crate::settings;
@@ -115,6 +117,50 @@ fn long_messages_between_nodes_are_put_and_arrive_whole_or_truncated() {
         counted >= expected && expected > 0,
         "{counted} of {expected}"
     );
+}
+
+/// Eager data that leave the memory of the program: their sends do not wait for a receiver that computes, one of them is cancelled in vain, and
+/// what was waited for may change.
+#[test]
+fn data_that_leave_the_memory_of_the_program_need_no_receiver_in_a_call() {
+    const BYTES: usize = 60_000;
+    const MESSAGES: usize = 60;
+    if settings::test_nodes().is_none_or(|nodes| nodes < 2) {
+        return;
+    }
+    let are_sent = AtomicBool::new(false);
+    on_ranks(2, |process| {
+        let mut data: Vec<_> = (0..MESSAGES).map(|seed| pattern(BYTES, seed)).collect();
+        if process.rank() == 0 {
+            await_word(process);
+            // Connections need both sides.
+            tell(process);
+            let sends: Vec<_> = data
+                .iter()
+                .map(|one| send(process, bytes_of(one), DATA))
+                .collect();
+            cancel(process.vci(), sends[1]).unwrap();
+            are_sent.store(true, Ordering::Relaxed);
+            for (send, data) in sends.into_iter().zip(&mut data) {
+                assert_eq!(end(process, send), None);
+                data.fill(0xee);
+            }
+            await_word(process);
+        } else {
+            tell(process);
+            await_word(process);
+            while !are_sent.load(Ordering::Relaxed) {
+                std::thread::yield_now();
+            }
+            for data in &data {
+                let mut target = vec![0xee; BYTES];
+                let memory = Memory::contiguous(target.as_mut_ptr(), BYTES);
+                assert_eq!(end(process, post(process, memory, DATA)), None);
+                assert!(target == *data);
+            }
+            tell(process);
+        }
+    });
 }
 
 #[test]

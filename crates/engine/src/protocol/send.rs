@@ -8,7 +8,7 @@ use fabric::trace::TraceKind;
 
 use super::preferences::receiver_prefers_cma;
 use super::signature::{announce, first_aux, mark_announced};
-use super::{TRACED, eager, inject, is_contiguous, pack, rendezvous, traced};
+use super::{TRACED, eager, from_program, inject, is_contiguous, pack, rendezvous, traced};
 use crate::errors::Result;
 use crate::identity::LinkIndex;
 use crate::request::{RequestIndex, flag};
@@ -72,7 +72,7 @@ pub(crate) fn transmit(state: &mut VciState, index: RequestIndex) -> Result<bool
         && !synchronous
         && !typed
         && !is_traced
-        && eager::leaves_program(state, peer, bytes)
+        && from_program::leaves_program(state, peer, bytes)
         && is_contiguous(state.slab.entry(index));
     let (entry, link) = (state.slab.entry(index), &mut state.links[peer]);
     let sent = if bytes <= INJECT_BYTES && !synchronous && !throttled && !typed {
@@ -88,7 +88,7 @@ pub(crate) fn transmit(state: &mut VciState, index: RequestIndex) -> Result<bool
         }
         has_room
     } else if leaves_later {
-        eager::write_elsewhere(state, index, word)
+        from_program::write(state, index, word)
     } else if at_once {
         transmit_eager(state, index, peer, word, synchronous)
     } else if let Some(is_started) = (!typed)
