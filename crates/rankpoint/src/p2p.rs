@@ -52,7 +52,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
         self.send_further(data, dest, tag)
     }
 
-    /// What the first stage of [`Self::send`] leaves.
+    /// Sends what the first stage of [`Self::send`] has refused.
     #[inline(never)]
     fn send_further<B: Buffer + ?Sized>(&self, data: &B, dest: usize, tag: i32) -> Result<()> {
         if let Some((base, bytes)) = data.run()

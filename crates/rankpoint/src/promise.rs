@@ -374,7 +374,7 @@ impl<const N: usize, T: Threads> PredefinedCommunicator<'_, N, T> {
         Ok(())
     }
 
-    /// What the first stage of [`Self::send_in_order`] leaves.
+    /// Sends what the first stage of [`Self::send_in_order`] has refused.
     #[inline(never)]
     fn send_further<B: Buffer + ?Sized>(&self, data: &B, dest: i32) -> Result<()> {
         let call = "PredefinedCommunicator::send_in_order";

@@ -19,7 +19,7 @@ use crate::promise::sealed::State;
 use crate::promise::{ByRequest, InBulk, Kind, Promising};
 use crate::threads::Threads;
 
-/// What the start of an operation gives.
+/// The two forms of completion: by a request for each operation, or in bulk.
 pub trait Completion: State + Sized {
     /// A request, or nothing.
     type Handle<'scope, B>;
@@ -117,7 +117,7 @@ impl<'scope, T: Threads, R: State, M: State, C: Completion> Promising<'scope, '_
         C::sent(self.scope, data)
     }
 
-    /// What the first stage of [`Self::send`] leaves.
+    /// Sends what the first stage of [`Self::send`] has refused.
     #[inline(never)]
     fn send_further<B: Outgoing<'scope>>(
         self,
@@ -138,18 +138,12 @@ impl<'scope, T: Threads, R: State, M: State, C: Completion> Promising<'scope, '_
             // SAFETY: as above.
             unsafe { p2p::isend_promised::<Kind<R, M, C>>(comm, region.memory(), dest, tag) }
         });
-        match started {
-            Ok(RequestId::SENT) => C::sent(self.scope, data),
-            Ok(id) => C::started(self.scope, id, data),
-            Err(error) => {
-                let call = if Self::IS_ORDINARY {
-                    "Scope::isend"
-                } else {
-                    "Promising::isend"
-                };
-                Err(report(comm, call, error))
-            }
-        }
+        let call = if Self::IS_ORDINARY {
+            "Scope::isend"
+        } else {
+            "Promising::isend"
+        };
+        self.end_start(started, data, call)
     }
 
     /// Starts a receive. `source` and `tag` mean nothing in order.
@@ -175,7 +169,7 @@ impl<'scope, T: Threads, R: State, M: State, C: Completion> Promising<'scope, '_
         self.receive_further(into, source, tag)
     }
 
-    /// What the first stage of [`Self::receive`] leaves.
+    /// Receives what the first stage of [`Self::receive`] has refused.
     #[inline(never)]
     fn receive_further<B: Incoming<'scope>>(
         self,
@@ -201,17 +195,25 @@ impl<'scope, T: Threads, R: State, M: State, C: Completion> Promising<'scope, '_
             // SAFETY: as above.
             unsafe { p2p::irecv_promised::<Kind<R, M, C>>(comm, region.memory(), source, tag) }
         });
+        let call = if Self::IS_ORDINARY {
+            "Scope::irecv"
+        } else {
+            "Promising::irecv"
+        };
+        self.end_start(started, into, call)
+    }
+
+    /// The result of a start that the engine has decided.
+    fn end_start<B>(
+        self,
+        started: Result<RequestId>,
+        buffer: B,
+        call: &'static str,
+    ) -> Started<'scope, C, B> {
         match started {
-            Ok(RequestId::SENT) => C::sent(self.scope, into),
-            Ok(id) => C::started(self.scope, id, into),
-            Err(error) => {
-                let call = if Self::IS_ORDINARY {
-                    "Scope::irecv"
-                } else {
-                    "Promising::irecv"
-                };
-                Err(report(comm, call, error))
-            }
+            Ok(RequestId::SENT) => C::sent(self.scope, buffer),
+            Ok(id) => C::started(self.scope, id, buffer),
+            Err(error) => Err(report(self.scope.started.comm(), call, error)),
         }
     }
 }

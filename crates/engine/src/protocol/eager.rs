@@ -15,9 +15,9 @@ use std::ptr::NonNull;
 use layout::SharedLayout;
 
 use super::{
-    cell, chunk_at, consume, fill_chunk, from_program, is_contiguous, is_untyped_eager,
-    note_arrival, note_message, pack_chunk, prefers_cma, release_chunk, send_control, traced,
-    unpack, unpack_chunk,
+    cell, chunk_at, consume, fill_chunk, is_contiguous, is_untyped_eager, note_arrival,
+    note_message, pack_chunk, prefers_cma, release_chunk, send_control, traced, unpack,
+    unpack_chunk, zero_copy,
 };
 use crate::identity::LinkIndex;
 use crate::request::{RequestIndex, Role};
@@ -194,7 +194,7 @@ unsafe fn send_chunks(state: &mut VciState, mut message: Outgoing<'_>) -> bool {
 fn may_send_chunks(state: &VciState, peer: LinkIndex, source: Source<'_>, bytes: usize) -> bool {
     let link = &state.links[peer];
     let (chunk, sender) = (chunk_bytes(link, bytes).min(bytes), &link.sender);
-    if bytes > link.longest_eager() || from_program::leaves_program(state, peer, bytes) {
+    if bytes > link.longest_eager() || zero_copy::applies(state, peer, bytes) {
         return false;
     }
     matches!(source, Source::Contiguous(_))

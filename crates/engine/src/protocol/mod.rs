@@ -26,7 +26,6 @@ mod control;
 mod copies;
 pub(crate) mod eager;
 mod early;
-mod from_program;
 pub(crate) mod inject;
 mod preferences;
 mod put;
@@ -38,6 +37,7 @@ mod signature;
 #[cfg(test)]
 mod tests;
 mod traced;
+mod zero_copy;
 
 pub(crate) use arrival::{Handled, arrived, named_by_peer, note_message};
 use arrival::{consume, hand_injected, is_untyped_eager};

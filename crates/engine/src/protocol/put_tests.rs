@@ -119,8 +119,8 @@ fn long_messages_between_nodes_are_put_and_arrive_whole_or_truncated() {
     );
 }
 
-/// Eager data that leave the memory of the program: their sends do not wait for a receiver that computes, one of them is cancelled in vain, and
-/// what was waited for may change.
+/// Zero-copy sends do not wait for a receiver that computes, a cancelled one is delivered all the same, and the program may overwrite the data
+/// after the wait.
 #[test]
 fn data_that_leave_the_memory_of_the_program_need_no_receiver_in_a_call() {
     const BYTES: usize = 60_000;

@@ -8,7 +8,7 @@ use fabric::trace::TraceKind;
 
 use super::preferences::receiver_prefers_cma;
 use super::signature::{announce, first_aux, mark_announced};
-use super::{TRACED, eager, from_program, inject, is_contiguous, pack, rendezvous, traced};
+use super::{TRACED, eager, inject, is_contiguous, pack, rendezvous, traced, zero_copy};
 use crate::errors::Result;
 use crate::identity::LinkIndex;
 use crate::request::{RequestIndex, flag};
@@ -67,12 +67,12 @@ pub(crate) fn transmit(state: &mut VciState, index: RequestIndex) -> Result<bool
     let fits_eager = bytes <= state.node.eager_bytes.min(longest) && !throttled;
     let at_once = begun || fits_eager && (synchronous || !receiver_prefers_cma(state, index));
     let is_traced = state.is_traced();
-    let leaves_later = at_once
+    let is_zero_copy = at_once
         && !begun
         && !synchronous
         && !typed
         && !is_traced
-        && from_program::leaves_program(state, peer, bytes)
+        && zero_copy::applies(state, peer, bytes)
         && is_contiguous(state.slab.entry(index));
     let (entry, link) = (state.slab.entry(index), &mut state.links[peer]);
     let sent = if bytes <= INJECT_BYTES && !synchronous && !throttled && !typed {
@@ -87,8 +87,8 @@ pub(crate) fn transmit(state: &mut VciState, index: RequestIndex) -> Result<bool
             unsafe { inject::write(link, word, data.as_ptr().cast(), bytes) };
         }
         has_room
-    } else if leaves_later {
-        from_program::write(state, index, word)
+    } else if is_zero_copy {
+        zero_copy::write(state, index, word)
     } else if at_once {
         transmit_eager(state, index, peer, word, synchronous)
     } else if let Some(is_started) = (!typed)
@@ -107,7 +107,7 @@ pub(crate) fn transmit(state: &mut VciState, index: RequestIndex) -> Result<bool
             state.trace_wakes(peer, wakes);
         }
         count_sent(state, bytes, at_once, synchronous || typed);
-        if synchronous || !at_once || leaves_later {
+        if synchronous || !at_once || is_zero_copy {
             state.slab.record_mut(index).kind = record_kind::SEND_ACTIVE;
             state.offered += 1;
         } else {

@@ -84,7 +84,7 @@ pub(super) struct State {
     pub(super) free: Vec<u32>,
     pub(super) owners: Vec<Owner>,
     /// The VCIs and tokens of payload in the memory of the program that they send.
-    pub(super) sent_from: Vec<Option<(VciIndex, u64)>>,
+    pub(super) zero_copies: Vec<Option<(VciIndex, u64)>>,
     pub(super) puts: Puts,
     /// The VCI that polls.
     pub(super) polling: Option<VciIndex>,
@@ -155,7 +155,7 @@ impl Net {
                 slots_desc,
                 free: (0..SENDS).collect(),
                 owners: vec![Owner::Nobody; SENDS as usize],
-                sent_from: vec![None; SENDS as usize],
+                zero_copies: vec![None; SENDS as usize],
                 puts: Puts::new()?,
                 polling: None,
                 lent: None,
@@ -337,7 +337,7 @@ impl State {
             to,
             out: None,
             out_desc: std::ptr::null_mut(),
-            elsewhere: VecDeque::new(),
+            zero_copy: VecDeque::new(),
             into: None,
             put_bytes: 0,
             sequence_out: 0,
@@ -429,7 +429,7 @@ impl State {
     /// A send has left its buffer.
     pub(super) fn release(&mut self, slot: u32) {
         self.owners[slot as usize] = Owner::Nobody;
-        if let Some(ended) = self.sent_from[slot as usize].take() {
+        if let Some(ended) = self.zero_copies[slot as usize].take() {
             self.puts.ended.push(ended);
         }
         self.free.push(slot);

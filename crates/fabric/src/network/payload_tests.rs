@@ -96,20 +96,20 @@ fn payload_leaves_the_memory_of_the_program_and_its_end_is_told_once() {
     };
     let to = key(1, THERE, HERE);
     let (mut sender, doorway) = connect(nets[0], 1);
-    if !nets[0].sends_from_programs() {
+    if !nets[0].sends_zero_copy() {
         return;
     }
     let lengths = [20_000, 30, 40_000, 0, 16_384, 16_384, 700, 50_000];
     let mut memory: Vec<Vec<u8>> = lengths.iter().map(|_| Vec::new()).collect();
     for (number, &bytes) in lengths.iter().enumerate() {
         let (ring, location) = sender.reserve(bytes, null()).unwrap();
-        let from_program = bytes > 10_000;
+        let zero_copy = bytes > 10_000;
         memory[number] = vec![number as u8; bytes as usize];
         let start = NonNull::new(memory[number].as_mut_ptr()).unwrap();
         // SAFETY: the memory stays until the end is told, below; the room in the ring is as long.
         unsafe {
-            if from_program {
-                nets[0].send_from(to, location, (start, bytes as usize), number as u64);
+            if zero_copy {
+                nets[0].send_zero_copy(to, location, (start, bytes as usize), number as u64);
                 assert!(nets[0].is_putting(HERE, number as u64));
             } else {
                 ring.copy_from_nonoverlapping(start, bytes as usize);

@@ -69,14 +69,14 @@ impl RemoteProcess {
     }
 }
 
-/// Payload that is sent out of the memory of the program instead of the ring.
+/// Zero-copy payload: the network sends it out of the memory of the program instead of the ring.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Elsewhere {
+pub(super) struct ZeroCopy {
     /// Its location in the ring, which stays empty there.
     pub(super) location: u64,
     pub(super) start: NonNull<u8>,
     pub(super) bytes: usize,
-    /// What its end is told by.
+    /// Names it when the network reports that it has left.
     pub(super) token: u64,
 }
 
@@ -89,7 +89,7 @@ pub(super) struct Peer {
     /// The ring to it.
     pub(super) out: Option<MirrorSource>,
     /// Payload of cells in it that lies in the memory of the program, in their order.
-    pub(super) elsewhere: VecDeque<Elsewhere>,
+    pub(super) zero_copy: VecDeque<ZeroCopy>,
     /// The registration of that ring's memory.
     pub(super) out_desc: *mut c_void,
     /// The ring from it.

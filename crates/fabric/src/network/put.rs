@@ -143,7 +143,7 @@ impl Net {
     }
 
     /// Whether payload may be sent out of the memory of programs: memory that need not be registered.
-    pub(super) fn sends_from_programs(&self) -> bool {
+    pub(super) fn sends_zero_copy(&self) -> bool {
         self.can_put().0 && !self.endpoint.registers()
     }
 
@@ -235,7 +235,7 @@ impl Net {
         };
         kept.iter().flatten().any(is_it)
             || ended.contains(&(vci, token))
-            || self.state.is_sending_from(vci, token)
+            || self.state.is_sending_zero_copy(vci, token)
     }
 
     /// The tokens of the puts of a VCI that have ended since the last call.

@@ -131,7 +131,7 @@ fn fill(
     Ok(())
 }
 
-/// What became of the payload of a cell.
+/// Where the payload of a cell is afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Payload {
     /// The ring has it, or there is none.

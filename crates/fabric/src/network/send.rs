@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use super::fault::Fault;
 use super::frame::{CELL_BYTES, HEADER_BYTES, Header, Kind, MOST_CELLS, MOST_PAYLOAD};
 use super::net::{Net, Owner, SLOT_BYTES, State};
-use super::peer::{Elsewhere, PeerKey};
+use super::peer::{PeerKey, ZeroCopy};
 use crate::identity::VciIndex;
 use crate::ofi::{Endpoint, Part, Sent};
 use crate::ring::{MirrorSource, PayloadRule};
@@ -25,8 +25,8 @@ struct Load {
     payload: [(NonNull<u8>, usize); MOST_CELLS],
     payloads: usize,
     bytes: usize,
-    /// The payload that lies in the memory of the program, at most one: its index, and what its end is told by.
-    elsewhere: Option<(usize, u64)>,
+    /// The zero-copy payload, at most one: its index in `payload`, and its token.
+    zero_copy: Option<(usize, u64)>,
 }
 
 impl Load {
@@ -36,7 +36,7 @@ impl Load {
         payload: [(NonNull::dangling(), 0); MOST_CELLS],
         payloads: 0,
         bytes: 0,
-        elsewhere: None,
+        zero_copy: None,
     };
 
     /// The next cells of a ring, as many as a frame takes.
@@ -45,7 +45,7 @@ impl Load {
     /// When a cell describes payload outside its ring, with its kind.
     fn gather(
         source: &MirrorSource,
-        elsewhere: Option<&Elsewhere>,
+        zero_copy: Option<&ZeroCopy>,
         rules: &[PayloadRule],
         most_parts: usize,
     ) -> Result<Self, u8> {
@@ -68,8 +68,8 @@ impl Load {
                     .filter(|&(_, bytes)| bytes <= MOST_PAYLOAD)
                     .ok_or(arrival.kind())?;
                 let is_away =
-                    |away: &&Elsewhere| (Some(away.location), away.bytes) == (location, bytes);
-                let away = elsewhere.filter(is_away);
+                    |away: &&ZeroCopy| (Some(away.location), away.bytes) == (location, bytes);
+                let away = zero_copy.filter(is_away);
                 let is_copied = load.bytes + bytes <= COPIED_BYTES;
                 let is_full = load.bytes + bytes > MOST_PAYLOAD
                     || (!is_copied && load.payloads >= most_parts);
@@ -77,7 +77,7 @@ impl Load {
                     break;
                 }
                 if let Some(away) = away {
-                    load.elsewhere = Some((load.payloads, away.token));
+                    load.zero_copy = Some((load.payloads, away.token));
                     (start, is_last) = (away.start, true);
                 }
                 if bytes > 0 {
@@ -88,7 +88,7 @@ impl Load {
             }
             load.cells[load.count] = words;
             load.count += 1;
-            // The next one that lies elsewhere is that of the next frame.
+            // A frame has at most one zero-copy payload.
             if is_last {
                 break;
             }
@@ -118,7 +118,7 @@ impl Load {
     }
 
     const fn is_copied(&self) -> bool {
-        self.bytes <= COPIED_BYTES && self.elsewhere.is_none()
+        self.bytes <= COPIED_BYTES && self.zero_copy.is_none()
     }
 }
 
@@ -129,8 +129,8 @@ impl Net {
     /// [`Self::ended_puts`] tells its end by `token`. Cells with such payload are published in the order of these calls.
     ///
     /// # Safety
-    /// The memory is readable and stays unchanged until the end; the endpoint needs no registration ([`Self::sends_from_programs`]).
-    pub(super) unsafe fn send_from(
+    /// The memory is readable and stays unchanged until the end; the endpoint needs no registration ([`Self::sends_zero_copy`]).
+    pub(super) unsafe fn send_zero_copy(
         &mut self,
         key: PeerKey,
         location: u64,
@@ -138,7 +138,7 @@ impl Net {
         token: u64,
     ) {
         if let Some(peer) = self.state.known(key) {
-            self.state.peers[peer].elsewhere.push_back(Elsewhere {
+            self.state.peers[peer].zero_copy.push_back(ZeroCopy {
                 location,
                 start,
                 bytes,
@@ -150,10 +150,10 @@ impl Net {
 
 impl State {
     /// Whether payload of a VCI with a token is to be sent out of the memory of the program, or leaves it.
-    pub(super) fn is_sending_from(&self, vci: VciIndex, token: u64) -> bool {
+    pub(super) fn is_sending_zero_copy(&self, vci: VciIndex, token: u64) -> bool {
         let mut own = self.peers.iter().filter(|peer| peer.key.here == vci);
-        own.any(|peer| peer.elsewhere.iter().any(|away| away.token == token))
-            || self.sent_from.contains(&Some((vci, token)))
+        own.any(|peer| peer.zero_copy.iter().any(|away| away.token == token))
+            || self.zero_copies.contains(&Some((vci, token)))
     }
 
     /// Sends to a peer what its ring holds, and what else it is owed. A failure is told by the next poll.
@@ -187,7 +187,7 @@ impl State {
             }
             let load = match &known.out {
                 Some(source) => {
-                    Load::gather(source, known.elsewhere.front(), self.payload_rules, parts)
+                    Load::gather(source, known.zero_copy.front(), self.payload_rules, parts)
                 }
                 None => break,
             };
@@ -207,8 +207,8 @@ impl State {
             if let Some(source) = &mut known.out {
                 source.advance(load.count as u32);
             }
-            if load.elsewhere.is_some() {
-                known.elsewhere.pop_front();
+            if load.zero_copy.is_some() {
+                known.zero_copy.pop_front();
             }
         }
         let empty = Load::EMPTY;
@@ -290,20 +290,20 @@ impl State {
                     };
                     count += 1;
                 }
-                // Memory that needs no registration (`Net::sends_from_programs`).
-                if let Some((index, _)) = load.elsewhere {
+                // Memory that needs no registration (`Net::sends_zero_copy`).
+                if let Some((index, _)) = load.zero_copy {
                     parts[1 + index].desc = std::ptr::null_mut();
                 }
             }
             self.owners[slot as usize] = Owner::Peer(peer);
             // SAFETY: the slot is not free until its completion; payload stays in the ring until the receiver has consumed it, and in the
-            // memory of the program until the slot is released (`Net::send_from`).
+            // memory of the program until the slot is released (`Net::send_zero_copy`).
             let sent = unsafe { endpoint.send(&parts[..count], to, slot) };
             match sent {
                 Ok(Sent::Taken) => {
                     let here = self.peers[peer].key.here;
-                    let told = load.elsewhere.map(|(_, token)| (here, token));
-                    self.sent_from[slot as usize] = told;
+                    let told = load.zero_copy.map(|(_, token)| (here, token));
+                    self.zero_copies[slot as usize] = told;
                 }
                 _ => self.release(slot),
             }

@@ -59,7 +59,7 @@ pub struct Network {
     pub(super) book: Arc<Book>,
     can_put: bool,
     puts_unattended: bool,
-    sends_from_programs: bool,
+    sends_zero_copy: bool,
     /// One bit for each context beyond the first that is open.
     open: AtomicU64,
     /// The one that a VCI of another context checked last. Threads that meet here check the same one.
@@ -158,7 +158,7 @@ impl Network {
         let first = opener.open(&book, 0)?;
         book.publish(first.address.clone())?;
         let (can_put, puts_unattended) = taken(&first.net).can_put();
-        let sends_from_programs = taken(&first.net).sends_from_programs();
+        let sends_zero_copy = taken(&first.net).sends_zero_copy();
         let network = Arc::new(Self {
             first,
             others: (1..contexts).map(|_| OnceLock::new()).collect(),
@@ -166,7 +166,7 @@ impl Network {
             book,
             can_put,
             puts_unattended,
-            sends_from_programs,
+            sends_zero_copy,
             open: AtomicU64::new(0),
             last_checked: AtomicU32::new(0),
         });
@@ -398,17 +398,17 @@ impl Network {
         self.puts_unattended
     }
 
-    /// Whether payload may be sent out of the memory of programs ([`Self::send_from`]).
-    pub const fn sends_from_programs(&self) -> bool {
-        self.sends_from_programs
+    /// Whether payload may be sent out of the memory of programs ([`Self::send_zero_copy`]).
+    pub const fn sends_zero_copy(&self) -> bool {
+        self.sends_zero_copy
     }
 
     /// Has the payload at a location of the ring to a peer, whose cell is about to be published, sent out of this memory instead;
     /// [`Self::poll`] tells its end by `token`, as that of a put. Cells with such payload are published in the order of these calls.
     ///
     /// # Safety
-    /// The memory is readable and stays unchanged until the end; [`Self::sends_from_programs`].
-    pub unsafe fn send_from(
+    /// The memory is readable and stays unchanged until the end; [`Self::sends_zero_copy`].
+    pub unsafe fn send_zero_copy(
         &self,
         key: PeerKey,
         location: u64,
@@ -418,7 +418,7 @@ impl Network {
         // SAFETY: the caller's promise.
         unsafe {
             self.lock_of(key.here)
-                .send_from(key, location, memory, token)
+                .send_zero_copy(key, location, memory, token)
         };
     }
 

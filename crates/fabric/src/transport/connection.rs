@@ -22,7 +22,7 @@ pub struct Capabilities {
     /// It does so while their ranks compute: no socket carries the data.
     pub puts_unattended: bool,
     /// The network sends data of eager messages out of the memory of programs.
-    pub sends_from_programs: bool,
+    pub sends_zero_copy: bool,
     /// Messages arrive. Where they do not, a wait for one would never end.
     pub delivers: bool,
 }

@@ -56,7 +56,7 @@ impl Transport {
                 arrives_silently: matches!(self, Self::Nodes(_)),
                 puts: self.can_put(),
                 puts_unattended: self.puts_unattended(),
-                sends_from_programs: self.sends_from_programs(),
+                sends_zero_copy: self.sends_zero_copy(),
                 reads_memory: true,
                 shares_memory: true,
                 delivers: true,
@@ -64,7 +64,7 @@ impl Transport {
             Self::Null(_) => Capabilities {
                 puts: false,
                 puts_unattended: false,
-                sends_from_programs: false,
+                sends_zero_copy: false,
                 reads_memory: false,
                 shares_memory: false,
                 arrives_silently: false,
@@ -73,7 +73,7 @@ impl Transport {
             Self::Sim { .. } => Capabilities {
                 puts: false,
                 puts_unattended: false,
-                sends_from_programs: false,
+                sends_zero_copy: false,
                 reads_memory: false,
                 shares_memory: false,
                 arrives_silently: false,
@@ -96,9 +96,9 @@ impl Transport {
         }
     }
 
-    fn sends_from_programs(&self) -> bool {
+    fn sends_zero_copy(&self) -> bool {
         match self {
-            Self::Nodes(nodes) => nodes.network().sends_from_programs(),
+            Self::Nodes(nodes) => nodes.network().sends_zero_copy(),
             Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => false,
         }
     }
@@ -272,7 +272,7 @@ impl Transport {
     /// # Safety
     /// The memory is readable and stays unchanged until the end; `can.send_from_programs`.
     #[cold]
-    pub unsafe fn send_from(
+    pub unsafe fn send_zero_copy(
         &mut self,
         peer: LinkIndex,
         location: u64,
@@ -283,7 +283,7 @@ impl Transport {
             && let Some((network, key)) = nodes.putting(peer)
         {
             // SAFETY: the caller's promise.
-            unsafe { network.send_from(key, location, memory, token) };
+            unsafe { network.send_zero_copy(key, location, memory, token) };
         }
     }
 

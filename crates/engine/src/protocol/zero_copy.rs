@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Eager messages to other nodes whose data the network sends out of the memory of the program: their room in the ring stays empty.
+//! Zero-copy eager messages to other nodes: the network sends their data out of the memory of the program, and their room in the ring stays
+//! empty.
 
 use std::ptr::NonNull;
 
@@ -8,19 +9,17 @@ use crate::identity::LinkIndex;
 use crate::request::RequestIndex;
 use crate::vci::VciState;
 
-/// Shortest message whose data the network sends out of the memory of the program: a shorter one is copied sooner than its operation ends.
-const ELSEWHERE_BYTES: usize = 16 << 10;
+/// Shortest zero-copy message in bytes: to copy a shorter one takes less time than its operation.
+const LEAST_BYTES: usize = 16 << 10;
 
-/// Whether the data of an eager message go to a peer out of the memory of the program, past the ring: its operation is complete when they
-/// have left.
+/// Whether an eager message to a peer is zero-copy if its data are contiguous: its operation is complete when they have left.
 #[inline]
-pub(super) fn leaves_program(state: &VciState, peer: LinkIndex, bytes: usize) -> bool {
+pub(super) fn applies(state: &VciState, peer: LinkIndex, bytes: usize) -> bool {
     let link = &state.links[peer];
-    bytes >= ELSEWHERE_BYTES && link.is_remote() && state.node.can.sends_from_programs
+    bytes >= LEAST_BYTES && link.is_remote() && state.node.can.sends_zero_copy
 }
 
-/// Writes the cell of an operation's eager message whose data stay where they are until the network has sent them; false when the ring has
-/// no room.
+/// Writes the cell of an operation's zero-copy message; false when the ring has no room.
 pub(super) fn write(state: &mut VciState, index: RequestIndex, word: u64) -> bool {
     let entry = state.slab.entry_mut(index);
     entry.remote = 0;
@@ -36,7 +35,7 @@ pub(super) fn write(state: &mut VciState, index: RequestIndex, word: u64) -> boo
     unsafe {
         state
             .transport
-            .send_from(peer, location, (start, bytes), id.0);
+            .send_zero_copy(peer, location, (start, bytes), id.0);
     }
     let words = [bytes as u64, 0, location, bytes as u64, 0];
     let sender = &mut state.links[peer].sender;
