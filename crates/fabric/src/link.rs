@@ -98,13 +98,10 @@ impl Link {
         self.vci == NETWORK
     }
 
-    /// Longest eager message that the peer takes, in bytes: to another node it is one chunk.
+    /// Longest chunk of an eager message to the peer, in bytes.
     #[inline]
-    pub fn longest_eager(&self) -> usize {
-        match self.is_remote() {
-            true => self.sender.largest_payload() as usize,
-            false => usize::MAX,
-        }
+    pub fn longest_chunk(&self) -> usize {
+        self.sender.largest_payload() as usize
     }
 
     /// Whether a message may be injected: there is a credit, or the receiver has returned some and nothing waits.

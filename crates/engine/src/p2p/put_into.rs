@@ -12,6 +12,7 @@ use crate::comm::Comm;
 use crate::datatype::Memory;
 use crate::errors::Result;
 use crate::identity::Rank;
+use crate::protocol::begin_put;
 use crate::request::RequestId;
 
 /// How a put began.
@@ -46,9 +47,9 @@ pub(crate) unsafe fn put_into(
     let entry = state.slab.entry_mut(index);
     // No receive is told of the end.
     entry.remote = 0;
-    let (id, peer) = (entry.id(), entry.target);
+    let id = entry.id();
     // SAFETY: the caller's promise; the request is complete when the put has ended.
-    let begun = unsafe { state.transport.put(peer, (start, bytes), target, id.0) };
+    let begun = unsafe { begin_put(state, index, (start, bytes), target) };
     let begun = match begun {
         Ok(PutBegun::Whole) => PutInto::Whole(id),
         Ok(PutBegun::InParts) => PutInto::InParts(id),

@@ -27,10 +27,10 @@ use crate::vci::{VciState, copy_mode};
 
 /// Most bytes that an eager message may claim to have: no sender's eager limit is larger.
 const MAX_BYTES: u64 = 1 << 20;
-/// Length of the chunks of a message to a peer. Between nodes it is one: each chunk is a message of the network.
+/// Length of the chunks of a message to a peer. Between nodes chunks are as long as they may be: each is a message of the network.
 fn chunk_bytes(link: &Link, bytes: usize) -> usize {
     if link.is_remote() {
-        return link.longest_eager();
+        return link.longest_chunk();
     }
     protocols::eager_chunk_bytes(bytes)
 }
@@ -194,7 +194,7 @@ unsafe fn send_chunks(state: &mut VciState, mut message: Outgoing<'_>) -> bool {
 fn may_send_chunks(state: &VciState, peer: LinkIndex, source: Source<'_>, bytes: usize) -> bool {
     let link = &state.links[peer];
     let (chunk, sender) = (chunk_bytes(link, bytes).min(bytes), &link.sender);
-    if bytes > link.longest_eager() || zero_copy::applies(state, peer, bytes) {
+    if bytes > zero_copy::longest_eager(state, peer) || zero_copy::applies(state, peer, bytes) {
         return false;
     }
     matches!(source, Source::Contiguous(_))

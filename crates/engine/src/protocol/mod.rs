@@ -48,7 +48,7 @@ use copies::{copy, fill_chunk, pack_chunk, unpack_chunk};
 pub(crate) use copies::{is_contiguous, pack, unpack};
 pub(crate) use preferences::publish_preferences;
 use preferences::{note_arrival, note_written, prefers_cma, receiver_prefers_cma};
-pub(crate) use put::put_ended;
+pub(crate) use put::{begin_put, put_ended};
 pub(crate) use rendezvous::{may_be_offered, note_posted};
 use send::complete_offered;
 pub(crate) use send::{load_staged, start_send, transmit};

@@ -4,6 +4,7 @@
 //! The receiver opens its memory and answers an RTS with CTS_PUT in place of CTS. The sender puts what the early chunks have not brought,
 //! and then sends PUT_DONE. A sender that cannot put, because its memory is not one run of bytes, sends chunks as for CTS.
 
+use std::io;
 use std::ptr::NonNull;
 
 use fabric::board::kind as record_kind;
@@ -100,11 +101,7 @@ pub(super) fn arrived_request(state: &mut VciState, ring: usize) -> bool {
         key,
     };
     // SAFETY: the send's memory is readable until it completes (contract of isend), which it does when the put has ended.
-    let put = unsafe {
-        state
-            .transport
-            .put(peer, (start, end - position), target, sender)
-    };
+    let put = unsafe { begin_put(state, index, (start, end - position), target) };
     match put {
         Ok(PutBegun::No) => rendezvous::stream(state, peer, index),
         Ok(begun) => {
@@ -118,6 +115,26 @@ pub(super) fn arrived_request(state: &mut VciState, ring: usize) -> bool {
     true
 }
 
+/// Starts the put of a send, whose end [`put_ended`] handles.
+///
+/// # Errors
+/// The network's.
+///
+/// # Safety
+/// The memory is readable and stays unchanged until the put has ended.
+pub(crate) unsafe fn begin_put(
+    state: &mut VciState,
+    index: RequestIndex,
+    memory: (NonNull<u8>, usize),
+    target: Opening,
+) -> io::Result<PutBegun> {
+    let entry = state.slab.entry_mut(index);
+    entry.leaves_in(1);
+    let (peer, token) = (entry.target, entry.id().0);
+    // SAFETY: passed on.
+    unsafe { state.transport.put(peer, memory, target, token) }
+}
+
 /// Tells the receiver of a send that its data are there, or will be before this cell.
 fn announce_end(state: &mut VciState, index: RequestIndex) {
     let entry = state.slab.entry_mut(index);
@@ -125,12 +142,17 @@ fn announce_end(state: &mut VciState, index: RequestIndex) {
     super::send_control(state, peer, cell::PUT_DONE, [receiver, 0]);
 }
 
-/// The put of a send has left its memory. Its receiver has heard of that already if the network took the put as a whole.
+/// The put of a send, or a part of a zero-copy send, has left its memory. The receiver has heard of a put already if the network took it
+/// as a whole.
 pub(crate) fn put_ended(state: &mut VciState, token: u64) {
     let sent = state.slab.find(RequestId(token));
-    let is_active =
-        |index: &RequestIndex| state.slab.record(*index).kind == record_kind::SEND_ACTIVE;
-    if let Some(index) = sent.filter(is_active) {
+    let is_leaving = |index: &RequestIndex| {
+        let kind = state.slab.record(*index).kind;
+        kind == record_kind::SEND_ACTIVE || kind == record_kind::SEND_QUEUED
+    };
+    if let Some(index) = sent.filter(is_leaving)
+        && state.slab.entry_mut(index).part_left()
+    {
         let peer = state.slab.entry(index).target;
         rendezvous::note_put_ended(state, peer, token);
         if state.slab.entry(index).remote != 0 {

@@ -63,12 +63,10 @@ pub(crate) fn transmit(state: &mut VciState, index: RequestIndex) -> Result<bool
     if typed && !announce(state, index, peer) {
         return Ok(false);
     }
-    let longest = state.links[peer].longest_eager();
-    let fits_eager = bytes <= state.node.eager_bytes.min(longest) && !throttled;
+    let fits_eager = bytes <= zero_copy::longest_eager(state, peer) && !throttled;
     let at_once = begun || fits_eager && (synchronous || !receiver_prefers_cma(state, index));
     let is_traced = state.is_traced();
     let is_zero_copy = at_once
-        && !begun
         && !synchronous
         && !typed
         && !is_traced

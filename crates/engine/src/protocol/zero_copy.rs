@@ -19,28 +19,57 @@ pub(super) fn applies(state: &VciState, peer: LinkIndex, bytes: usize) -> bool {
     bytes >= LEAST_BYTES && link.is_remote() && state.node.can.sends_zero_copy
 }
 
-/// Writes the cell of an operation's zero-copy message; false when the ring has no room.
+/// Longest eager message to a peer, in bytes. Networks that need registered memory take only one chunk: there, to write longer data
+/// straight into the receive costs less than to copy them twice.
+pub(super) fn longest_eager(state: &VciState, peer: LinkIndex) -> usize {
+    let link = &state.links[peer];
+    let limit = state.node.eager_bytes;
+    if link.is_remote() && !state.node.can.sends_zero_copy {
+        return limit.min(link.longest_chunk());
+    }
+    limit
+}
+
+/// Writes as many chunks of an operation's zero-copy message as there is room for; true when all are written.
 pub(super) fn write(state: &mut VciState, index: RequestIndex, word: u64) -> bool {
     let entry = state.slab.entry_mut(index);
-    entry.remote = 0;
     let (peer, base, id) = (entry.target, entry.base, entry.id());
-    let bytes = entry.record.bytes as usize;
-    let sender = &mut state.links[peer].sender;
-    let Some((start, (_, location))) =
-        NonNull::new(base).zip(sender.reserve(bytes as u32, base.cast_const()))
-    else {
-        return false;
-    };
-    // SAFETY: the send's memory is readable until it completes (contract of isend), which it does when the network has sent the data.
-    unsafe {
-        state
-            .transport
-            .send_zero_copy(peer, location, (start, bytes), id.0);
+    let (bytes, mut position) = (entry.record.bytes as usize, entry.position);
+    let longest = state.links[peer].longest_chunk();
+    if position == 0 {
+        entry.remote = 0;
+        entry.leaves_in(bytes.div_ceil(longest));
     }
-    let words = [bytes as u64, 0, location, bytes as u64, 0];
-    let sender = &mut state.links[peer].sender;
-    let sent = sender.put_words(cell::EAGER, 0, word, &words);
-    debug_assert!(sent, "a reservation comes with a cell");
-    state.count_other_cell_sent();
-    true
+    while position < bytes {
+        let length = longest.min(bytes - position);
+        let from = base.wrapping_add(position);
+        let sender = &mut state.links[peer].sender;
+        let room = sender.reserve(length as u32, from.cast_const());
+        let Some((start, (_, location))) = NonNull::new(from).zip(room) else {
+            break;
+        };
+        // SAFETY: the send's memory is readable until it completes (contract of isend), which it does when the network has sent the data.
+        unsafe {
+            state
+                .transport
+                .send_zero_copy(peer, location, (start, length), id.0);
+        }
+        let sender = &mut state.links[peer].sender;
+        let sent = if position == 0 {
+            let words = [bytes as u64, 0, location, length as u64, 0];
+            sender.put_words(cell::EAGER, 0, word, &words)
+        } else {
+            let words = [location, length as u64, 0];
+            sender.put_words(cell::EAGER_CHUNK, 0, word, &words)
+        };
+        debug_assert!(sent, "a reservation comes with a cell");
+        position += length;
+        // The network sends a chunk while the next one is written; the caller rings for the last.
+        if position < bytes {
+            state.links[peer].ring_doorbell();
+        }
+        state.count_other_cell_sent();
+    }
+    state.slab.entry_mut(index).position = position;
+    position == bytes
 }

@@ -12,6 +12,7 @@ mod bulk;
 mod by_receiver;
 mod exact;
 mod lanes;
+mod leaving;
 mod opened;
 mod owner;
 mod partitioned;

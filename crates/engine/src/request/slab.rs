@@ -220,7 +220,8 @@ pub(crate) struct RequestEntry {
     pub(crate) target: LinkIndex,
     /// Error class that the operation ended with; 0 in free entries.
     pub(crate) error: i32,
-    /// Data of an injected unexpected message, or the words of an RTS.
+    /// Data of an injected unexpected message, or the words of an RTS; of some operations what [`Self::leaves_in`] and
+    /// [`Self::set_opened`] note.
     pub(crate) inline: [u64; 6],
 }
 

@@ -62,7 +62,7 @@ pub(in super::super) fn transmit_rts_data(
         let start = entry.position;
         let (bytes, early) = match link.is_remote() {
             true => {
-                let bytes = REMOTE_EARLY_BYTES.min(link.longest_eager());
+                let bytes = REMOTE_EARLY_BYTES.min(link.longest_chunk());
                 ((total - start).min(bytes), bytes)
             }
             false => (chunk_bytes(start, total - start, most), EARLY_BYTES),

@@ -15,7 +15,7 @@ use fabric::trace::{TraceControl, TraceKind};
 use fabric::transport::{Opening, PutBegun};
 use protocols::{Key as PairKey, Offer, ReceiveId, SendAction, SendEvent, SendId};
 
-use super::super::{cell, is_contiguous, send_control};
+use super::super::{begin_put, cell, is_contiguous, send_control};
 use super::policy::asked_of;
 use crate::identity::LinkIndex;
 use crate::request::{RequestEntry, RequestIndex};
@@ -163,7 +163,7 @@ pub(super) fn put_offered(
     let target = known.begin(send, word, bytes)?;
     let memory = (start, target.bytes as usize);
     // SAFETY: the send's memory is readable until it completes (contract of isend), which it does when the put has ended.
-    let begun = unsafe { state.transport.put(peer, memory, target.memory, send) };
+    let begun = unsafe { begin_put(state, index, memory, target.memory) };
     let name = SendId(send);
     let event = match begun {
         Ok(PutBegun::Whole) => SendEvent::Written { send: name },
