@@ -35,6 +35,17 @@ fn chunk_bytes(link: &Link, bytes: usize) -> usize {
     protocols::eager_chunk_bytes(bytes)
 }
 
+/// Longest eager message to a peer, in bytes. Networks that need registered memory take only one chunk: there, to write longer data
+/// straight into the receive costs less than to copy them twice.
+pub(super) fn longest_eager(state: &VciState, peer: LinkIndex) -> usize {
+    let link = &state.links[peer];
+    let limit = state.node.eager_bytes;
+    if link.is_remote() && !state.node.can.sends_zero_copy {
+        return limit.min(link.longest_chunk());
+    }
+    limit
+}
+
 /// Where the packed bytes of an eager message come from.
 #[derive(Clone, Copy)]
 pub(crate) enum Source<'a> {
@@ -194,7 +205,7 @@ unsafe fn send_chunks(state: &mut VciState, mut message: Outgoing<'_>) -> bool {
 fn may_send_chunks(state: &VciState, peer: LinkIndex, source: Source<'_>, bytes: usize) -> bool {
     let link = &state.links[peer];
     let (chunk, sender) = (chunk_bytes(link, bytes).min(bytes), &link.sender);
-    if bytes > zero_copy::longest_eager(state, peer) || zero_copy::applies(state, peer, bytes) {
+    if bytes > longest_eager(state, peer) || zero_copy::applies(state, peer, bytes) {
         return false;
     }
     matches!(source, Source::Contiguous(_))

@@ -63,7 +63,7 @@ pub(crate) fn transmit(state: &mut VciState, index: RequestIndex) -> Result<bool
     if typed && !announce(state, index, peer) {
         return Ok(false);
     }
-    let fits_eager = bytes <= zero_copy::longest_eager(state, peer) && !throttled;
+    let fits_eager = bytes <= eager::longest_eager(state, peer) && !throttled;
     let at_once = begun || fits_eager && (synchronous || !receiver_prefers_cma(state, index));
     let is_traced = state.is_traced();
     let is_zero_copy = at_once

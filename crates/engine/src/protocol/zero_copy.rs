@@ -19,17 +19,6 @@ pub(super) fn applies(state: &VciState, peer: LinkIndex, bytes: usize) -> bool {
     bytes >= LEAST_BYTES && link.is_remote() && state.node.can.sends_zero_copy
 }
 
-/// Longest eager message to a peer, in bytes. Networks that need registered memory take only one chunk: there, to write longer data
-/// straight into the receive costs less than to copy them twice.
-pub(super) fn longest_eager(state: &VciState, peer: LinkIndex) -> usize {
-    let link = &state.links[peer];
-    let limit = state.node.eager_bytes;
-    if link.is_remote() && !state.node.can.sends_zero_copy {
-        return limit.min(link.longest_chunk());
-    }
-    limit
-}
-
 /// Writes as many chunks of an operation's zero-copy message as there is room for; true when all are written.
 pub(super) fn write(state: &mut VciState, index: RequestIndex, word: u64) -> bool {
     let entry = state.slab.entry_mut(index);

@@ -3,15 +3,18 @@
 
 use super::slab::RequestEntry;
 
+/// The inline word that counts parts. The first one may name open memory ([`RequestEntry::take_opened`]).
+const PARTS: usize = 1;
+
 impl RequestEntry {
     /// Notes that the data of this send leave in so many parts.
     pub(crate) const fn leaves_in(&mut self, parts: usize) {
-        self.inline[0] = parts as u64;
+        self.inline[PARTS] = parts as u64;
     }
 
     /// Notes that a part has left; whether it was the last.
     pub(crate) const fn part_left(&mut self) -> bool {
-        self.inline[0] = self.inline[0].saturating_sub(1);
-        self.inline[0] == 0
+        self.inline[PARTS] = self.inline[PARTS].saturating_sub(1);
+        self.inline[PARTS] == 0
     }
 }
