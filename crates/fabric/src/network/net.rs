@@ -18,7 +18,7 @@ use super::frame::{CELL_BYTES, FRAME_BYTES, HEADER_BYTES};
 use super::peer::{Doorway, Peer, PeerKey, RemoteProcess};
 use super::put::{PUTS, Puts};
 use crate::identity::{PeerIndex, VciIndex};
-use crate::ofi::{Chosen, Completion, Endpoint, Library, Next, RECEIVE_BYTES, queue_bytes};
+use crate::ofi::{Chosen, Completion, Endpoint, Library, Next, queue_bytes, receive_bytes};
 use crate::ring::{Feedback, PayloadRule, RingReceiver, RingSender, mirrored_sender};
 
 /// Cells of a ring to another node.
@@ -35,7 +35,7 @@ const PEER_BYTES: usize = 2 * (RING_CELLS as usize * CELL_BYTES + RING_PAYLOAD_B
 /// the job.
 const FEW_PEERS: usize = 8;
 const _: () = assert!(
-    RECEIVE_BYTES
+    receive_bytes(FRAME_BYTES)
         + queue_bytes(HEADER_BYTES, SENDS + PUTS)
         + SENDS as usize * SLOT_BYTES
         + FEW_PEERS * PEER_BYTES

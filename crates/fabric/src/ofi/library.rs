@@ -110,6 +110,11 @@ impl Library {
         self.found.min(version(WANTED.0, WANTED.1))
     }
 
+    /// Whether the library is of this version or a later one.
+    pub(super) fn is_at_least(&self, major: u32, minor: u32) -> bool {
+        self.found >= version(major, minor)
+    }
+
     /// The version of the library's interface, such as "1.17".
     pub fn version_text(&self) -> String {
         text_of(self.found)

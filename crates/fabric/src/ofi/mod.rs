@@ -19,6 +19,6 @@ pub use choose::{Choice, Chosen, Offer, choose, offers};
 pub use endpoint::{Arrived, Completion, Endpoint, Next, Part, Sent};
 pub use library::Library;
 pub use limits::Limits;
-pub use open::{RECEIVE_BYTES, queue_bytes};
+pub use open::{queue_bytes, receive_bytes};
 pub use put::{Opening, Region};
 pub use sharing::Sharing;

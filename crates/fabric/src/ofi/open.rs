@@ -14,15 +14,26 @@ use super::abi::{
     FI_WAIT_NONE, FabricOps, Fid, FidOps, Roomy, function,
 };
 use super::choose::Chosen;
+use super::puts::is_of_sockets;
 
 /// Receive buffers of an endpoint.
 pub(super) const BUFFERS: usize = 4;
 /// Bytes of one receive buffer, which takes many messages.
 pub(super) const BUFFER_BYTES: usize = 128 << 10;
-/// Bytes of the receive buffers of an endpoint whose provider fills each with many messages.
-pub const RECEIVE_BYTES: usize = BUFFERS * BUFFER_BYTES;
-/// Receive buffers of a provider for which each takes one message.
-pub(super) const SINGLE_BUFFERS: usize = 32;
+/// Receive buffers of an endpoint where each takes one message.
+pub(super) const SINGLE_BUFFERS: usize = 16;
+
+/// Most bytes of the receive buffers of an endpoint whose messages have at most this many bytes.
+pub const fn receive_bytes(message_bytes: usize) -> usize {
+    let (many, single) = (BUFFERS * BUFFER_BYTES, SINGLE_BUFFERS * message_bytes);
+    if many > single { many } else { single }
+}
+
+/// Whether messages may share receive buffers. Over sockets libfabric before 1.20 releases a buffer while messages in it are incomplete
+/// (github.com/ofiwg/libfabric/pull/9420), and connections that wait for a buffer are not all served by one with room for them (pull/8937).
+fn shares_buffers(library: &Library, provider: &str) -> bool {
+    !is_of_sockets(provider) || library.is_at_least(1, 20)
+}
 
 /// Completions that may wait in a queue: those of all sends, and of as many messages of at least so many bytes as the receive buffers hold.
 /// A queue with more of them than it has room for may lose some, and is of no use from then on.
@@ -82,7 +93,8 @@ impl Opened {
             check("fi_domain", open(fabric, info, &raw mut domain, none))?;
             let ops = (*domain).ops;
 
-            let takes_many = (*info).caps & FI_MULTI_RECV != 0;
+            let takes_many = (*info).caps & FI_MULTI_RECV != 0
+                && shares_buffers(library, &chosen.offer.provider);
             let open = function!(ops, DomainOps, cq_open).ok_or_else(|| missing("fi_cq_open"))?;
             let mut cq = ptr::null_mut();
             let mut attr = Roomy::new(CqAttr {

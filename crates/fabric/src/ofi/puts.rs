@@ -11,7 +11,7 @@ use super::abi::{
 use super::choose::Chosen;
 
 /// Whether a provider sends through the kernel's sockets; layers above it follow after a semicolon.
-fn is_of_sockets(provider: &str) -> bool {
+pub(super) fn is_of_sockets(provider: &str) -> bool {
     let core = provider.split(';').next();
     core.is_some_and(|core| ["tcp", "net", "sockets"].contains(&core))
 }
