@@ -31,6 +31,8 @@ mod frame;
 mod fuzz;
 mod net;
 #[cfg(test)]
+mod order_tests;
+#[cfg(test)]
 mod payload_tests;
 mod peer;
 mod put;

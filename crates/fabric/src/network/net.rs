@@ -342,6 +342,7 @@ impl State {
             put_bytes: 0,
             sequence_out: 0,
             sequence_in: 0,
+            ahead: HashMap::new(),
             told: Feedback::default(),
             is_pending: false,
             owes_feedback: false,

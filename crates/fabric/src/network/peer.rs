@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One peer on another node: a VCI of a process there that a VCI of this process talks to.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -99,6 +99,8 @@ pub(super) struct Peer {
     /// Numbers of the next frames.
     pub(super) sequence_out: u32,
     pub(super) sequence_in: u32,
+    /// Frames that came before their turn, by their numbers.
+    pub(super) ahead: HashMap<u32, Box<[u8]>>,
     /// The line of the ring from it as this rank has sent it last.
     pub(super) told: Feedback,
     /// Whether it waits in the list of those to whom something is to be sent.
@@ -118,6 +120,16 @@ pub(super) struct Peer {
     pub(super) is_gone: bool,
     /// The link's entrance, which has a fixed address.
     pub(super) doorway: Box<Doorway>,
+}
+
+impl Peer {
+    /// The frame that is due, if it has come before its turn.
+    pub(super) fn next_kept(&mut self) -> Option<Box<[u8]>> {
+        match self.ahead.is_empty() {
+            true => None,
+            false => self.ahead.remove(&self.sequence_in),
+        }
+    }
 }
 
 // SAFETY: the pointers are used under the lock of the context.

@@ -13,6 +13,8 @@ use crate::ring::{MirrorTarget, PayloadRule, mirrored_receiver};
 
 /// Payload from this length on is lent to the ring's receiver, where that reads it at once; shorter payload is copied into the ring.
 const LENT_BYTES: u32 = 2 << 10;
+/// Frames that one may be ahead of the one that is due: each has a cell of the ring, or brings news of cells of the other one.
+const MOST_AHEAD: u32 = 2 * RING_CELLS;
 
 impl State {
     /// Takes in a frame.
@@ -63,29 +65,65 @@ impl State {
             self.outsiders += 1;
             return Ok(());
         }
-        if header.sequence != peer.sequence_in {
-            let (host, expected) = (&peer.process.host, peer.sequence_in);
-            return Err(io::Error::other(format!(
-                "the network lost or repeated a message of rank {rank} on host {host}: number {} came, {expected} was due",
-                header.sequence
-            )));
+        match header.sequence.wrapping_sub(peer.sequence_in) {
+            0 => self.take_in(known, &header, frame, true)?,
+            ahead => return self.keep(known, ahead, &header, frame),
         }
+        // Those that came before it.
+        while let Some(frame) = self.peers[known].next_kept() {
+            if let Some(header) = Header::parse(&frame) {
+                self.take_in(known, &header, &frame, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps a frame that has come before frames that were sent earlier. Providers deliver messages in order, but those that fetch long
+    /// messages from their sender complete shorter ones first.
+    ///
+    /// # Errors
+    /// When the frame has come before, or is further ahead than rings have room for.
+    fn keep(&mut self, known: usize, ahead: u32, header: &Header, frame: &[u8]) -> io::Result<()> {
+        let peer = &mut self.peers[known];
+        let sequence = header.sequence;
+        if ahead <= MOST_AHEAD && peer.ahead.insert(sequence, frame.into()).is_none() {
+            return Ok(());
+        }
+        let (rank, host, due) = (peer.key.process, &peer.process.host, peer.sequence_in);
+        Err(io::Error::other(format!(
+            "the network lost or repeated a message of rank {rank} on host {host}: number {sequence} came, {due} was due"
+        )))
+    }
+
+    /// Takes in the frame that is due of a known peer; its payload may be lent if the frame lies in a receive buffer.
+    fn take_in(
+        &mut self,
+        known: usize,
+        header: &Header,
+        frame: &[u8],
+        may_lend: bool,
+    ) -> io::Result<()> {
+        let peer = &mut self.peers[known];
         peer.sequence_in = peer.sequence_in.wrapping_add(1);
         if let Some(out) = &peer.out {
             out.feed(header.feedback);
         }
         match header.kind {
             Kind::Farewell => peer.farewells_in += 1,
-            Kind::Cells if header.cells > 0 => {
-                self.take_cells(known, &header, frame)?;
-            }
+            Kind::Cells if header.cells > 0 => self.take_cells(known, header, frame, may_lend)?,
             Kind::Cells | Kind::Ask | Kind::Address => {}
         }
         Ok(())
     }
 
     /// Takes in the cells of a frame of a known peer.
-    fn take_cells(&mut self, known: usize, header: &Header, frame: &[u8]) -> io::Result<()> {
+    fn take_cells(
+        &mut self,
+        known: usize,
+        header: &Header,
+        frame: &[u8],
+        may_lend: bool,
+    ) -> io::Result<()> {
         let peer = &mut self.peers[known];
         if peer.into.is_none() {
             let ring = mirrored_receiver(RING_CELLS, RING_PAYLOAD_BYTES);
@@ -94,7 +132,7 @@ impl State {
             self.accepted.push((peer.key, receiver));
         }
         peer.is_active = true;
-        let may_lend = self.polling == Some(peer.key.here) && self.lent.is_none();
+        let may_lend = may_lend && self.polling == Some(peer.key.here) && self.lent.is_none();
         let filled = fill(peer, header, frame, self.payload_rules, may_lend);
         if peer.into.as_ref().is_some_and(MirrorTarget::has_lent) {
             self.lent = Some(known);
