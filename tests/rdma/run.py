@@ -88,6 +88,7 @@ class Site:
         for name in PROGRAMS + PROGRAMS_OF_THREADS:
             self.build(name, TESTS / f"c/{name}.c")
         self.build("endless", TESTS / "hosts/endless.c")
+        self.build("traffic", TESTS / "traffic/traffic.c")
 
 
 def finished(words, limit_s=COMMAND_S, **variables):
@@ -130,6 +131,13 @@ def mpi_programs_pass(site):
 
 
 @case
+def random_traffic_passes(site):
+    for hosts, seed in [("a:2,b:2", 1), ("a:1,b:1,c:1", 2), ("a:2,b:2", 3)]:
+        status, printed = site.job(hosts, site.folder / "traffic", str(seed), "6", str(COMMAND_S - 40))
+        assert (status, printed.split()) == (0, ["right"]), f"seed {seed} on {hosts}: status {status}: {printed[-4000:]}"
+
+
+@case
 def a_killed_rank_ends_the_job(site):
     script = f"{site.folder / 'endless'} & P=$!; [ $RANKPOINT_LAUNCH_RANK = 1 ] && sleep 5 && kill -9 $P; wait $P"
     begin = time.monotonic()
@@ -160,7 +168,7 @@ def tests_of(site, crate, *filters, **variables):
 
 @case
 def contexts_of_the_network_carry_cells(site):
-    return tests_of(site, "fabric", "network::tests", "network::context_tests")
+    return tests_of(site, "fabric", "network::tests", "network::context_tests", "network::payload_tests")
 
 
 @case

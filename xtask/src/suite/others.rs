@@ -90,6 +90,19 @@ pub(super) fn hosts(scope: Scope) -> Result<Found, String> {
     suite.run(scope)
 }
 
+/// Random traffic with random settings on one node and between hosts.
+pub(super) fn traffic(scope: Scope) -> Result<Found, String> {
+    let suite = Suite {
+        name: "traffic",
+        script: "tests/traffic/run.py",
+        // The jobs of a quick run are always the same.
+        arguments: [&["--seconds=60", "--seed=1"], &["--seconds=900"]],
+        needs: &[tools::CC, tools::PYTHON],
+        limit_s: 1200,
+    };
+    suite.run(scope)
+}
+
 /// MPICH's tests on several hosts, which take as long as all others there.
 pub(super) fn hosts_mpich(scope: Scope) -> Result<Found, String> {
     if let Some(left_out) = scope.left_out() {

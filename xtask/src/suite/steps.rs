@@ -102,6 +102,7 @@ pub(super) const STEPS: &[Step] = &[
     ("python", others::python),
     ("mpich", others::mpich),
     ("hosts", others::hosts),
+    ("traffic", others::traffic),
     ("hosts-mpich", others::hosts_mpich),
     ("rdma", others::rdma),
     ("applications", others::applications),

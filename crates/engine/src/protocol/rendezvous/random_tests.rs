@@ -18,8 +18,8 @@ use crate::request::RequestId;
 use crate::settings::{Rendezvous, Settings, is_thorough};
 use crate::testing::{on_ranks_at_level, shares_memory};
 
-const LENGTHS: [usize; 7] = [0, 8, 48, 900, 2_500, 9_000, 70_000];
-const LONGEST: usize = 70_000;
+const LENGTHS: [usize; 10] = [0, 8, 48, 900, 2_500, 9_000, 20_000, 40_000, 70_000, LONGEST];
+const LONGEST: usize = 131_073;
 const MARGIN: usize = 64;
 const CANARY: u8 = 0x5c;
 const TAGS: u64 = 3;
@@ -411,6 +411,26 @@ fn random_messages_among_many_ranks_meet_their_receives_with_offers() {
                 assert!(total.iter().all(|&it| it != 0), "{total:?}");
             }
         }
+    }
+}
+
+#[test]
+fn random_messages_among_many_ranks_meet_their_receives_whatever_the_settings() {
+    let mut numbers = Numbers(0x5eed);
+    let mut one_of = |values: &[u64]| values[numbers.below(values.len() as u64) as usize];
+    for seed in 1..=3 * rounds() {
+        let rendezvous = ALL[one_of(&[0, 1, 2, 3]) as usize];
+        let settings = Settings {
+            eager_bytes: one_of(&[48, 1_000, 20_000, 131_072]),
+            chunk_bytes: one_of(&[4_096, 32_768, 65_536]),
+            unexpected_bytes: one_of(&[0, 50_000, 4 << 20]),
+            offers: one_of(&[0, 1, 16]),
+            ..settings(rendezvous, one_of(&[0, 1, 2]))
+        };
+        let ranks = one_of(&[2, 4, 7]) as u32;
+        on_ranks_at_level(&settings, ThreadLevel::Single, ranks, |process| {
+            play(process.world(), seed * 101, 40);
+        });
     }
 }
 
