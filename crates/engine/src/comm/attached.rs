@@ -6,6 +6,7 @@ use std::sync::Arc;
 use sys::sync::{AtomicUsize, Mutex, Ordering};
 
 use crate::errors::{Error, ErrorClass, Result};
+use crate::identity::{MOST_VCIS, VciIndex};
 
 /// A buffer that the user attached, or none.
 #[derive(Default)]
@@ -17,7 +18,69 @@ struct Attached {
     address: usize,
     /// `usize::MAX` for MPI_BUFFER_AUTOMATIC.
     bytes: usize,
-    used: Arc<AtomicUsize>,
+    used: Arc<Used>,
+}
+
+/// Bytes in use by the messages of each VCI, whose progress ends them.
+struct Used([AtomicUsize; MOST_VCIS]);
+
+impl Default for Used {
+    fn default() -> Self {
+        Self([const { AtomicUsize::new(0) }; MOST_VCIS])
+    }
+}
+
+impl Used {
+    fn by(&self, vci: VciIndex) -> &AtomicUsize {
+        &self.0[usize::from(vci.get())]
+    }
+
+    fn total(&self) -> usize {
+        let each = self.0.iter().map(|used| used.load(Ordering::Relaxed));
+        each.sum()
+    }
+}
+
+/// Bytes of an attached buffer that a message uses until this is dropped.
+pub(crate) struct Reserved {
+    used: Arc<Used>,
+    vci: VciIndex,
+    bytes: usize,
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        let used = self.used.by(self.vci);
+        used.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// Why a message does not fit into an attached buffer.
+pub(crate) struct Full {
+    needed: usize,
+    used: usize,
+    bytes: usize,
+}
+
+impl Full {
+    /// Whether the message would fit once others have left.
+    pub(crate) const fn is_passing(&self) -> bool {
+        self.needed <= self.bytes
+    }
+
+    /// Bytes in use.
+    pub(crate) const fn used(&self) -> usize {
+        self.used
+    }
+
+    /// The error that a program gets.
+    pub(crate) fn error(&self) -> Error {
+        let text = format!(
+            "the message needs {} bytes, {} of {} are in use",
+            self.needed, self.used, self.bytes
+        );
+        Error::new(ErrorClass::ERR_BUFFER, text)
+    }
 }
 
 impl AttachedBuffer {
@@ -49,12 +112,33 @@ impl AttachedBuffer {
         })
     }
 
-    /// Bytes in use, if a buffer is attached.
-    pub fn used(&self) -> Option<usize> {
+    /// Whether a buffer is attached.
+    pub(crate) fn is_attached(&self) -> bool {
+        self.with(|attached| attached.is_some())
+    }
+
+    /// Bytes in use.
+    pub fn used(&self) -> usize {
+        self.with(|attached| attached.as_ref().map_or(0, |buffer| buffer.used.total()))
+    }
+
+    /// Bytes in use by messages of a VCI.
+    pub(crate) fn used_by(&self, vci: VciIndex) -> usize {
         self.with(|attached| {
-            attached
-                .as_ref()
-                .map(|buffer| buffer.used.load(Ordering::Relaxed))
+            let used = attached.as_ref().map(|buffer| buffer.used.by(vci));
+            used.map_or(0, |used| used.load(Ordering::Relaxed))
+        })
+    }
+
+    /// The VCIs of the messages that are in the buffer.
+    pub(crate) fn vcis_in_use(&self) -> Vec<VciIndex> {
+        self.with(|attached| {
+            let Some(buffer) = attached else {
+                return Vec::new();
+            };
+            let all = (0..MOST_VCIS as u32).map(VciIndex::of_bits);
+            all.filter(|vci| buffer.used.by(*vci).load(Ordering::Relaxed) != 0)
+                .collect()
         })
     }
 
@@ -70,20 +154,25 @@ impl AttachedBuffer {
         }
     }
 
-    /// Takes `bytes` of the buffer; the result gives them back. `None` without a buffer.
-    pub(crate) fn reserve(&self, bytes: usize) -> Option<Result<Arc<AtomicUsize>>> {
+    /// Takes `bytes` bytes of the buffer for a message of a VCI. `None` without a buffer.
+    pub(crate) fn reserve(
+        &self,
+        bytes: usize,
+        vci: VciIndex,
+    ) -> Option<std::result::Result<Reserved, Full>> {
         self.with(|attached| {
             let buffer = attached.as_ref()?;
-            let used = buffer.used.load(Ordering::Relaxed);
+            let used = buffer.used.total();
             if bytes > buffer.bytes.saturating_sub(used) {
-                let text = format!(
-                    "the message needs {bytes} bytes, {used} of {} are in use",
-                    buffer.bytes
-                );
-                return Some(Err(Error::new(ErrorClass::ERR_BUFFER, text)));
+                return Some(Err(Full {
+                    needed: bytes,
+                    used,
+                    bytes: buffer.bytes,
+                }));
             }
-            buffer.used.fetch_add(bytes, Ordering::Relaxed);
-            Some(Ok(buffer.used.clone()))
+            buffer.used.by(vci).fetch_add(bytes, Ordering::Relaxed);
+            let used = buffer.used.clone();
+            Some(Ok(Reserved { used, vci, bytes }))
         })
     }
 }

@@ -29,6 +29,7 @@ mod vci_report;
 
 pub(crate) use area_slot::{AttachedArea, Drawn, SpareAreas};
 pub use attached::AttachedBuffer;
+pub(crate) use attached::Reserved;
 pub(crate) use communicator::COLLECTIVE;
 pub use communicator::Comm;
 pub use hints::Hints;

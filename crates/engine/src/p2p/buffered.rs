@@ -5,60 +5,39 @@
 //! on any MPI; the copies themselves live on the library's heap. Where no buffer is attached, MPI behaves as with a buffer of
 //! no bytes (MPI-5.0, section 3.6): sends do not fit, flushing has nothing to wait for, detaching gives null and 0.
 
+use std::time::{Duration, Instant};
+
 use fabric::board::kind as record_kind;
-use sys::sync::Ordering;
+use sys::cores;
 
 use super::{Memory, Mode, new_send};
 use crate::allocate;
 use crate::call::CallName;
-use crate::comm::{AttachedBuffer, Comm};
+use crate::comm::{AttachedBuffer, Comm, Reserved};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::identity::Rank;
+use crate::progress::Vci;
 use crate::protocol;
 use crate::request::{RequestId, flag};
 
 /// MPI_BSEND_OVERHEAD.
 pub const OVERHEAD_BYTES: usize = 512;
 
+/// How long a message without room waits after the last one has left the buffer: the notice that a message has arrived may be on its
+/// way even when its receiver has said so by another rank.
+const GRACE: Duration = Duration::from_millis(10);
+
 /// Starts a buffered send; it is complete when this returns.
 pub(super) fn isend(comm: &Comm, memory: Memory<'_>, dest: Rank, tag: i32) -> Result<RequestId> {
-    let needed = memory.bytes.saturating_add(OVERHEAD_BYTES);
-    let reserved = comm
-        .buffer
-        .reserve(needed)
-        .or_else(|| comm.process().buffer().reserve(needed));
-    let Some(used) = reserved.transpose()? else {
-        return Err(Error::new(
-            ErrorClass::ERR_BUFFER,
-            "no buffer is attached for buffered sends",
-        ));
-    };
-    let mut held = match allocate::zeroed(memory.bytes) {
-        Ok(held) => held,
-        Err(error) => {
-            used.fetch_sub(needed, Ordering::Relaxed);
-            return Err(error);
-        }
-    };
-    let comm = match comm.lane_to(tag) {
-        Ok(lane) => lane.unwrap_or(comm),
-        Err(error) => {
-            used.fetch_sub(needed, Ordering::Relaxed);
-            return Err(error);
-        }
-    };
+    let lane = comm.lane_to(tag)?.unwrap_or(comm);
+    let reserved = reserve(comm, lane.vci(), memory.bytes)?;
+    let comm = lane;
+    let mut held = allocate::zeroed(memory.bytes)?;
     let mut guard = comm.vci().enter();
     let state = &mut *guard;
     let word = comm.match_base() | tag as u64;
-    let index = match new_send(state, comm, memory, dest, word, Mode::Standard) {
-        Ok(index) => index,
-        Err(error) => {
-            used.fetch_sub(needed, Ordering::Relaxed);
-            return Err(error);
-        }
-    };
+    let index = new_send(state, comm, memory, dest, word, Mode::Standard)?;
     if let Err(error) = protocol::load_staged(state, index) {
-        used.fetch_sub(needed, Ordering::Relaxed);
         state.retire(index);
         return Err(error);
     }
@@ -70,12 +49,45 @@ pub(super) fn isend(comm: &Comm, memory: Memory<'_>, dest: Rank, tag: i32) -> Re
     let extra = entry.extra.get_or_insert_default();
     (extra.layout, extra.staged) = (None, None);
     extra.held = held;
-    extra.on_release = Some(Box::new(move || {
-        used.fetch_sub(needed, Ordering::Relaxed);
-    }));
+    extra.on_release = Some(Box::new(move || drop(reserved)));
     state.slab.record_mut(index).kind = record_kind::SEND_ACTIVE;
     protocol::start_send(state, index)?;
     Ok(RequestId::SENT)
+}
+
+/// Takes room for a message of `bytes` bytes, which leaves by `vci`. Messages that have left make room first.
+fn reserve(comm: &Comm, vci: &Vci, bytes: usize) -> Result<Reserved> {
+    let buffer = match comm.buffer.is_attached() {
+        true => &comm.buffer,
+        false => comm.process().buffer(),
+    };
+    let needed = bytes.saturating_add(OVERHEAD_BYTES);
+    let (mut least, mut since) = (usize::MAX, None);
+    loop {
+        for index in buffer.vcis_in_use() {
+            if vci.may_advance(index) {
+                vci.of_index(index).poll();
+            }
+        }
+        let Some(tried) = buffer.reserve(needed, vci.index()) else {
+            return Err(Error::new(
+                ErrorClass::ERR_BUFFER,
+                "no buffer is attached for buffered sends",
+            ));
+        };
+        let full = match tried {
+            Ok(reserved) => return Ok(reserved),
+            Err(full) => full,
+        };
+        if full.used() < least {
+            (least, since) = (full.used(), Some(Instant::now()));
+        }
+        let waits = since.is_some_and(|since| since.elapsed() < GRACE);
+        if !full.is_passing() || !waits {
+            return Err(full.error());
+        }
+        cores::yield_core();
+    }
 }
 
 /// Waits until no byte of an attached buffer is in use (MPI_Buffer_flush).
@@ -87,9 +99,11 @@ pub fn flush(
     buffer: &AttachedBuffer,
     call: &'static str,
 ) -> Result<()> {
-    process
-        .vci()
-        .wait_until(call, |_| buffer.used().unwrap_or(0) == 0)
+    for index in buffer.vcis_in_use() {
+        let vci = process.vci().of_index(index);
+        vci.wait_until(call, |_| buffer.used_by(index) == 0)?;
+    }
+    Ok(())
 }
 
 /// Starts waiting until no byte of an attached buffer is in use (MPI_Buffer_iflush).
@@ -101,8 +115,8 @@ pub fn iflush(comm: &Comm, buffer: &'static AttachedBuffer) -> Result<RequestId>
         comm,
         CallName::UNKNOWN,
         std::future::poll_fn(|_| match buffer.used() {
-            None | Some(0) => std::task::Poll::Ready(Ok(())),
-            Some(_) => std::task::Poll::Pending,
+            0 => std::task::Poll::Ready(Ok(())),
+            _ => std::task::Poll::Pending,
         }),
     )
 }

@@ -156,7 +156,7 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
         return Ok(());
     }
     if entry.has(flag::BUFFERED) {
-        return start_buffered(guard, index);
+        return start_buffered(vci, guard, index);
     }
     let entry = state.slab.entry_mut(index);
     if entry.record.flags == flag::PERSISTENT && entry.extra.is_none() {
@@ -225,7 +225,7 @@ fn start_collective(vci: &Vci, id: RequestId) {
 }
 
 /// The message is sent from a copy, by an operation of its own.
-fn start_buffered(mut guard: Guard<'_>, index: RequestIndex) -> Result<()> {
+fn start_buffered(vci: &Vci, mut guard: Guard<'_>, index: RequestIndex) -> Result<()> {
     let state = &mut *guard;
     let entry = state.slab.entry_mut(index);
     let (owner, target, base, bytes) = (
@@ -238,7 +238,6 @@ fn start_buffered(mut guard: Guard<'_>, index: RequestIndex) -> Result<()> {
     let extra = state.slab.entry(index).extra.as_ref();
     let layout = extra.and_then(|extra| extra.layout.clone());
     let types = extra.and_then(|extra| Some(extra.types.as_ref()?.parts()));
-    state.complete(index);
     drop(guard);
     // SAFETY: the communicator lives while this persistent request counts as pending on it.
     let comm = unsafe { Comm::of_owner(owner) };
@@ -254,6 +253,7 @@ fn start_buffered(mut guard: Guard<'_>, index: RequestIndex) -> Result<()> {
         },
         dest,
         tag,
-    )
-    .map(drop)
+    )?;
+    vci.enter().complete(index);
+    Ok(())
 }

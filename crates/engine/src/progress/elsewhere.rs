@@ -107,6 +107,11 @@ impl Vci {
         !self.waiting.rounds.is_never()
     }
 
+    /// Whether a thread that may enter this VCI may make progress on that one, too: without locks it stays out of those of other threads.
+    pub(crate) fn may_advance(&self, other: VciIndex) -> bool {
+        other == self.index() || !self.is_threaded() || !self.is_unlocked()
+    }
+
     /// A round of progress of the other VCIs; returns how many things happened. The caller holds no guard.
     #[inline]
     pub(super) fn progress_others(&self) -> usize {
