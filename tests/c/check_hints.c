@@ -2,19 +2,20 @@
  * RANKS: 1 2 3 4 7
  * ENV: RANKPOINT_CHECK=hints RANKPOINT_VCIS=4
  * ENV: RANKPOINT_CHECK=hints,types,collectives RANKPOINT_VCIS=4
- * Promises about a communicator that the program breaks are named; those that it keeps are not. Each rank sends to the next one. */
+ * Promises about a communicator or a window that the program breaks are named; those that it keeps are not. Each rank sends to the next one. */
 #include "check.h"
 
 static int rank, size, left, right;
 
-/* The call fails with this class, and its text names the call, the promise, and what was done. */
-#define TELLS(call, expected, name, promise, done)                                                      \
+/* The call fails with this class, and its text names the call, the object, the promise, and what was done. */
+#define TELLS(call, expected, name, promise, done) TELLS_OF("promising", call, expected, name, promise, done)
+#define TELLS_OF(object, call, expected, name, promise, done)                                           \
     do {                                                                                                \
         int code_ = (call), class_ = -1, length_;                                                       \
         char text_[MPI_MAX_ERROR_STRING];                                                               \
         MPI_Error_class(code_, &class_);                                                                \
         MPI_Error_string(code_, text_, &length_);                                                       \
-        const char *words_[] = {name ": ", promise, done, "promising"};                                 \
+        const char *words_[] = {name ": ", promise, done, object};                                 \
         for (int word_ = 0; word_ < 4; ++word_)                                                         \
             if (class_ != (expected) || !strstr(text_, words_[word_])) {                                \
                 fprintf(stderr, "class %d, without '%s': %s\n", class_, words_[word_], text_);          \
@@ -94,7 +95,8 @@ static void wildcards(MPI_Comm comm)
           "'source' is MPI_ANY_SOURCE");
     TELLS(MPI_Irecv(&number, 1, MPI_INT, left, MPI_ANY_TAG, comm, &request), MPI_ERR_TAG, "MPI_Irecv", "mpi_assert_no_any_tag",
           "'tag' is MPI_ANY_TAG");
-    TELLS(MPI_Probe(left, MPI_ANY_TAG, comm, &status), MPI_ERR_TAG, "MPI_Probe", "mpi_assert_no_any_tag", "'tag' is MPI_ANY_TAG");
+    TELLS(MPI_Probe(left, MPI_ANY_TAG, comm, &status), MPI_ERR_TAG, "MPI_Probe", "mpi_assert_no_any_tag: RANKPOINT_CHECK=hints",
+          "'tag' is MPI_ANY_TAG");
 }
 
 static void tags(MPI_Comm comm)
@@ -116,6 +118,45 @@ static void tags(MPI_Comm comm)
         }
 }
 
+static MPI_Info info_with(const char *key)
+{
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, key, "true");
+    return info;
+}
+
+static void windows(void)
+{
+    MPI_Win win;
+    char *memory;
+    MPI_Info info = info_with("no_locks");
+    MPI_Win_allocate(8, 1, info, MPI_COMM_WORLD, &memory, &win);
+    MPI_Info_free(&info);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    MPI_Win_set_name(win, "promising");
+    TELLS(MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win), MPI_ERR_RMA_SYNC, "MPI_Win_lock", "no_locks", "RANKPOINT_CHECK=hints");
+    TELLS(MPI_Win_lock_all(0, win), MPI_ERR_RMA_SYNC, "MPI_Win_lock_all", "no_locks", "RANKPOINT_CHECK=hints");
+    MPI_Win_free(&win);
+    if (size == 1)
+        return;
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    /* The ranks differ in what one of them promises to be the same. */
+    info = rank == 1 ? info_with("same_size") : MPI_INFO_NULL;
+    TELLS_OF("RANKPOINT_CHECK=hints", MPI_Win_allocate(8 + rank, 1, info, comm, &memory, &win), MPI_ERR_SIZE, "MPI_Win_allocate",
+             "rank 1 gave the hint same_size", "windows of 8 and 9 bytes");
+    if (rank == 1)
+        MPI_Info_free(&info);
+    info = rank == 1 ? info_with("same_disp_unit") : MPI_INFO_NULL;
+    TELLS_OF("RANKPOINT_CHECK=hints", MPI_Win_create(memory = NULL, 0, 1 + rank, info, comm, &win), MPI_ERR_DISP, "MPI_Win_create",
+             "rank 1 gave the hint same_disp_unit", "units of 1 and 2 bytes");
+    if (rank == 1)
+        MPI_Info_free(&info);
+    MPI_Comm_free(&comm);
+}
+
 int main(int argc, char **argv)
 {
     int provided;
@@ -131,6 +172,7 @@ int main(int argc, char **argv)
     exact_lengths(comms[0]);
     wildcards(comms[1]);
     tags(comms[2]);
+    windows();
     for (int i = 0; i < 3; ++i)
         MPI_Comm_free(&comms[i]);
     return finish(rank);

@@ -122,10 +122,6 @@ static void names_groups_and_hints(void)
     MPI_Info_get(used, "same_size", MPI_MAX_OBJECT_NAME - 1, text, &flag);
     CHECK(flag && strcmp(text, "true") == 0);
     MPI_Info_free(&used);
-    /* Who promised not to lock is told. */
-    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
-    CHECK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win) == MPI_ERR_RMA_SYNC);
-    CHECK(MPI_Win_lock_all(0, win) == MPI_ERR_RMA_SYNC);
     MPI_Info_set(info, "no_locks", "false");
     MPI_Info_set(info, "mpi_minimum_memory_alignment", "65536");
     CHECK(MPI_Win_set_info(win, info) == MPI_SUCCESS);

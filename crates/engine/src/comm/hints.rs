@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The assertions of a program about a communicator (MPI-5.0, section 7.4.4), one bit each. A call that breaks an assertion is an
-//! error; wildcards leave the fast path anyway, so checking them costs nothing. Messages shorter than their buffers do not, so that
-//! check is a setting (`RANKPOINT_CHECK=hints`).
+//! The assertions of a program about a communicator (MPI-5.0, section 7.4.4), one bit each. This library makes no use of them, apart from
+//! that of communicators which are spread over VCIs, so a program that breaks one runs as it does without it; `RANKPOINT_CHECK=hints` makes
+//! that an error.
 
 // account: argument-checks
 
@@ -15,7 +15,7 @@ const NO_ANY_SOURCE: u32 = 1;
 /// Receives and probes name their tag.
 const NO_ANY_TAG: u32 = 2;
 
-/// Each message is as long as the buffer of its receive. This library makes no use of it.
+/// Each message is as long as the buffer of its receive.
 const EXACT_LENGTH: u32 = 4;
 /// Messages of one sender with one tag may be received in any order. This library keeps them in order, and no program can break it.
 const ALLOW_OVERTAKING: u32 = 8;
@@ -69,26 +69,30 @@ impl Comm {
         self.hints.0.load(Ordering::Relaxed) & EXACT_LENGTH != 0 && self.vci().checks_hints()
     }
 
-    /// Refuses wildcards that the program asserted not to use.
+    /// Refuses wildcards that the program asserted not to use: with `RANKPOINT_CHECK=hints`, and where a receive would belong to no VCI.
     ///
     /// # Errors
     /// MPI_ERR_RANK, MPI_ERR_TAG.
     pub(crate) fn check_wildcards(&self, any_source: bool, any_tag: bool) -> Result<()> {
-        let bits = self.hints.0.load(Ordering::Relaxed);
-        if bits == 0 && !self.is_spread() {
-            return Ok(());
-        }
+        let asserted = match self.vci().checks_hints() {
+            true => self.hints.0.load(Ordering::Relaxed),
+            false => 0,
+        };
         let expected = |key: &str| format!("a value: the communicator has the hint {key}");
-        if any_source && bits & NO_ANY_SOURCE != 0 {
-            let expected = expected(KEYS[0].0);
+        if any_source && asserted & NO_ANY_SOURCE != 0 {
+            let expected = expected(KEYS[0].0) + CHECKED;
             let class = ErrorClass::ERR_RANK;
             return Err(Error::argument(class, "source", "MPI_ANY_SOURCE", expected));
         }
-        if any_tag && (bits & NO_ANY_TAG != 0 || self.is_spread()) {
-            let expected = expected(KEYS[1].0);
+        if any_tag && (asserted & NO_ANY_TAG != 0 || self.is_spread()) {
+            let how = if self.is_spread() { "" } else { CHECKED };
+            let expected = expected(KEYS[1].0) + how;
             let class = ErrorClass::ERR_TAG;
             return Err(Error::argument(class, "tag", "MPI_ANY_TAG", expected));
         }
         Ok(())
     }
 }
+
+/// The end of errors that only a check finds.
+const CHECKED: &str = ": RANKPOINT_CHECK=hints";

@@ -178,6 +178,19 @@ fn every_form_of_receive_is_compared_with_its_buffer() {
 }
 
 #[test]
+fn wildcards_are_received_where_promises_are_not_compared() {
+    checked(false, 2, |member| {
+        let pairs = ["mpi_assert_no_any_source", "mpi_assert_no_any_tag"].map(|key| (key, "true"));
+        let comm = promising(member, &pairs);
+        let mut data = [0u8; 8];
+        let id = receive(&comm, &mut data, ANY_SOURCE_RANK, ANY_TAG_VALUE).unwrap();
+        end(&comm, send(&comm, 8, 3).unwrap()).unwrap();
+        assert_eq!(end(&comm, id).unwrap().tag, 3);
+        comm.free();
+    });
+}
+
+#[test]
 fn lengths_are_not_compared_where_that_is_not_asked_for() {
     checked(false, 2, |member| {
         let comm = promising(member, &[EXACT]);

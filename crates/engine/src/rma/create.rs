@@ -10,6 +10,7 @@ use sys::cma::{self, Remote as RemoteWord};
 use sys::sync::{AtomicU8, AtomicU32, AtomicU64, Mutex};
 
 use super::announce::Announcer;
+use super::contiguous;
 use super::epoch::Epochs;
 use super::granule::Granule;
 use super::heap;
@@ -51,11 +52,6 @@ impl Wanted {
             granule: Granule::Any,
             hints,
         }
-    }
-
-    /// Whether the members' memory is one block.
-    fn shares_one_block(&self) -> bool {
-        self.flavor == Flavor::Shared && !self.hints.is_true("alloc_shared_noncontig")
     }
 
     /// Whether boards have cells for requests to targets that poll; all members agree.
@@ -134,7 +130,7 @@ impl Brought {
             unit: wanted.unit as u64,
             pid: u64::from(std::process::id()),
             witness: std::ptr::from_ref(witness) as u64,
-            promises: told::promises(&wanted.hints),
+            promises: told::promises(&wanted.hints, comm.vci().checks_hints()),
             granule: wanted.granule as u64,
             vcis: u64::from(vcis(comm, &wanted.hints)),
             ..Told::default()
@@ -147,7 +143,7 @@ impl Brought {
                 heap::give_back(process, std::mem::take(&mut owned));
             })?;
             told.board = 1 + segment_offset(comm, board.address, board.bytes).unwrap_or(0);
-            if wanted.shares_one_block() {
+            if wanted.flavor == Flavor::Shared {
                 // Where the segment begins; the members' parts are laid out later.
                 told.address = (board.address as u64).wrapping_sub(told.board - 1);
             }
@@ -165,7 +161,7 @@ impl Brought {
     }
 }
 
-fn segment_offset(comm: &Comm, address: *const u8, bytes: usize) -> Option<u64> {
+pub(super) fn segment_offset(comm: &Comm, address: *const u8, bytes: usize) -> Option<u64> {
     comm.process().node().offset_of(address, bytes)
 }
 
@@ -239,10 +235,11 @@ fn make_on(comm: &Arc<Comm>, wanted: Result<Wanted>, call: &'static str) -> Resu
         let text = format!("rank {rank} could not take part in {call}");
         return undo(brought.owned, Error::new(class, text));
     }
-    if brought.wanted.shares_one_block()
-        && let Err(error) = share_one_block(comm, &mut all, &mut brought, call)
-    {
-        return undo(brought.owned, error);
+    if brought.wanted.flavor == Flavor::Shared {
+        match contiguous::lay_out(comm, &mut all, &mut brought.owned, call) {
+            Ok(base) => brought.base = base,
+            Err(error) => return undo(brought.owned, error),
+        }
     }
     let agreed = told::check_promises(&all).and_then(|()| told::check_elements(&all));
     if let Err(error) = agreed {
@@ -353,47 +350,6 @@ fn all_agree(comm: &Arc<Comm>, is_well: bool, call: &'static str) -> Result<()> 
         let text = format!("rank {first} cannot serve the others, or reach the memory of one");
         Err(Error::new(ErrorClass::ERR_RMA_SHARED, text))
     })
-}
-
-/// Lays the memory of all members one behind the other, in memory of the first one.
-fn share_one_block(
-    comm: &Arc<Comm>,
-    all: &mut [Told],
-    brought: &mut Brought,
-    call: &'static str,
-) -> Result<()> {
-    let total = all
-        .iter()
-        .try_fold(0u64, |sum, told| sum.checked_add(told.bytes));
-    let total = total.filter(|&total| isize::try_from(total).is_ok());
-    let mut start = 0;
-    if comm.rank() == 0
-        && let Some(total) = total
-        && let Ok(memory) = heap::take(comm.process(), total as usize)
-    {
-        start = segment_offset(comm, memory.address, memory.bytes).map_or(0, |offset| 1 + offset);
-        brought.owned.push(memory);
-    }
-    let mut coll = Collective::new(comm.clone());
-    let start = block_on(comm.vci(), call, async {
-        let mut word = [start];
-        coll.bcast_words(&mut word, 0).await;
-        coll.outcome().map(|()| word[0])
-    })?;
-    if start == 0 {
-        let text = "no room in the node segment for the memory of all members";
-        return Err(Error::new(ErrorClass::ERR_NO_MEM, text));
-    }
-    let mut next = start;
-    for told in all.iter_mut() {
-        told.shared = next;
-        told.address = told.address.wrapping_add(next - 1);
-        next += told.bytes;
-    }
-    let own = all[comm.rank() as usize];
-    let address = comm.process().node().address(own.shared - 1, own.bytes);
-    brought.base = address.map_or(std::ptr::null_mut(), |address| address.as_ptr());
-    Ok(())
 }
 
 /// How the memory of each member is reached: every member uses the same path to a target.

@@ -19,6 +19,7 @@ mod attach;
 #[cfg(test)]
 mod attach_tests;
 mod combine;
+mod contiguous;
 pub mod create;
 mod dynamic;
 #[cfg(test)]

@@ -163,11 +163,13 @@ pub fn unlock_all(window: &Window) -> Result<()> {
 }
 
 impl Window {
+    /// Compares a lock with the hint no_locks, of which this library makes no use.
     fn check_may_lock(&self) -> Result<()> {
-        match self.hints.no_locks() {
-            false => Ok(()),
-            true => Err(self.out_of_step("the window's hint no_locks is true")),
+        if !self.hints.no_locks() || !self.comm.vci().checks_hints() {
+            return Ok(());
         }
+        let text = "the window has the hint no_locks, which promises that it is not locked: RANKPOINT_CHECK=hints";
+        Err(self.out_of_step(text))
     }
 
     fn check_passive(&self, rank: Option<u32>) -> Result<()> {

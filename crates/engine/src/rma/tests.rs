@@ -6,7 +6,8 @@ use crate::datatype::{Datatype, Memory, Predefined, predefined};
 use crate::errors::{Error, ErrorClass};
 use crate::rma::epoch::assertion;
 use crate::rma::{self, LockKind, Remote, Window, WindowHints, active, fence, passive};
-use crate::testing::{Member, endpoints_of_a_process, on_members};
+use crate::settings::Settings;
+use crate::testing::{Member, endpoints_of_a_process, on_members, on_members_with};
 
 use std::sync::Arc;
 
@@ -108,9 +109,11 @@ fn a_member_that_declines_makes_all_members_fail() {
 }
 
 #[test]
-fn members_that_break_a_promise_about_sizes_make_no_window() {
+fn members_that_break_a_promise_about_sizes_make_no_window_where_that_is_checked() {
+    let mut settings = Settings::from_environment().0;
+    settings.check.hints = true;
     for ranks in [2, 3] {
-        on_members(ranks, |member| {
+        on_members_with(&settings, ranks, |member| {
             let world = member.world();
             let is_last = member.rank() == ranks - 1;
             let hints = |promised: &'static str| {

@@ -34,11 +34,19 @@ pub(super) struct Told {
 const SAME_SIZE: u64 = 1;
 /// The hint same_disp_unit.
 const SAME_UNIT: u64 = 2;
+/// The hint alloc_shared_noncontig.
+const NONCONTIGUOUS: u64 = 4;
 
-/// What a member with these hints says of all members.
-pub(super) fn promises(hints: &WindowHints) -> u64 {
+/// What a member with these hints says of all members; of sizes and units only if that is to be checked.
+pub(super) fn promises(hints: &WindowHints, is_checked: bool) -> u64 {
     let bit = |key: &str, bit: u64| if hints.is_true(key) { bit } else { 0 };
-    bit("same_size", SAME_SIZE) | bit("same_disp_unit", SAME_UNIT)
+    let checked = bit("same_size", SAME_SIZE) | bit("same_disp_unit", SAME_UNIT);
+    bit("alloc_shared_noncontig", NONCONTIGUOUS) | if is_checked { checked } else { 0 }
+}
+
+/// Whether all members allow that their memory does not lie one part behind the other.
+pub(super) fn may_all_lie_apart(all: &[Told]) -> bool {
+    all.iter().all(|told| told.promises & NONCONTIGUOUS != 0)
 }
 
 /// Refuses members that differ in what one of them says is the same.
@@ -69,7 +77,7 @@ pub(super) fn check_promises(all: &[Told]) -> Result<()> {
             _ => "displacement units",
         };
         let text = format!(
-            "rank {promising} gave the hint {key}, but ranks 0 and {other} have {what} of {} and {} bytes",
+            "rank {promising} gave the hint {key}, but ranks 0 and {other} have {what} of {} and {} bytes: RANKPOINT_CHECK=hints",
             value(&all[0]),
             value(&all[other])
         );

@@ -219,7 +219,7 @@ pub struct Checks {
     pub types: bool,
     /// Calls of several threads that must not overlap are found.
     pub threads: bool,
-    /// Messages are compared with what hints promise of them.
+    /// Calls are compared with what hints promise of them.
     pub hints: bool,
     /// Accesses of one-sided operations that conflict are found.
     pub rma: bool,
