@@ -398,7 +398,6 @@ fn target(comm: &Comm, rank: u32, told: &Told, path: Path, own: &Brought) -> Res
         Error::new(ErrorClass::ERR_NO_MEM, text)
     };
     let mapped = match told.shared {
-        _ if told.bytes == 0 => std::ptr::null_mut(),
         _ if rank == comm.rank() as u32 => own.base,
         0 => std::ptr::null_mut(),
         shared => {
