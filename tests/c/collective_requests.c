@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  * RANKS: 1 2 3 4
- * Requests of collectives are neither cancelled nor freed while they are active: the error goes to the communicator's handler and names the
- * call, and the collective goes on (MPI-5.0, sections 6.12 and 6.13). Generalized requests are cancelled and freed by their functions. */
+ * Requests of collectives are never cancelled, and not freed before they are complete: the error goes to the communicator's handler and names
+ * the call, and the collective goes on (MPI-5.0, sections 6.12 and 6.13). Generalized requests are cancelled and freed by their functions. */
 #include "check.h"
 
 enum { LONG = 100000 };
 static int rank, size, told, said;
-static MPI_Comm comm, told_of;
+static MPI_Comm comm, grid, told_of;
 static int from[LONG], into[LONG * 4];
 
 static void note(MPI_Comm *which, int *code, ...)
@@ -31,15 +31,35 @@ static void expect(int code, const char *call, const char *words, int line)
 }
 #define TOLD(code, call, words) expect(code, call ": ", words, __LINE__)
 
-/* Refuses to cancel and to free a request that is active; the handle stays. */
+/* The others enter a collective once the first rank has left `refuse`, so that its request is not complete there. */
+static void hold(void)
+{
+    if (rank != 0)
+        MPI_Recv(NULL, 0, MPI_INT, 0, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* Refuses to cancel a request, and where it cannot be complete to free it; the handle stays. */
 static void refuse(MPI_Request *request, const char *cancelled, const char *freed)
 {
     MPI_Request before = *request;
     TOLD(MPI_Cancel(request), "MPI_Cancel", cancelled);
-    TOLD(MPI_Request_free(request), "MPI_Request_free", freed);
+    if (rank == 0 && size > 1) {
+        TOLD(MPI_Request_free(request), "MPI_Request_free", freed);
+        for (int other = 1; other < size; ++other)
+            MPI_Send(NULL, 0, MPI_INT, other, 99, MPI_COMM_WORLD);
+    }
     CHECK(*request == before && before != MPI_REQUEST_NULL);
 }
 #define REFUSED(request, call) refuse(&(request), "a request of " call ", expected", "an active request of " call ", expected")
+
+/* A request that is known to be complete is freed. */
+static void free_complete(MPI_Request *request)
+{
+    int flag = 0;
+    while (!flag)
+        CHECK(MPI_Request_get_status(*request, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    CHECK(MPI_Request_free(request) == MPI_SUCCESS && *request == MPI_REQUEST_NULL && told == 0);
+}
 
 static void wait(MPI_Request *request)
 {
@@ -57,44 +77,88 @@ static void nonblocking(int count)
     for (int i = 0; i < count; ++i)
         from[i] = rank;
 
+    hold();
     MPI_Ibarrier(comm, &request);
     REFUSED(request, "MPI_Ibarrier");
     wait(&request);
     CHECK(request == MPI_REQUEST_NULL);
 
-    into[count - 1] = rank == size - 1 ? count : -1;
-    MPI_Ibcast(into, count, MPI_INT, size - 1, comm, &request);
-    REFUSED(request, "MPI_Ibcast");
-    wait(&request);
-    CHECK(into[count - 1] == count);
-
+    hold();
     MPI_Iallreduce(from, into, count, MPI_INT, MPI_SUM, comm, &request);
     REFUSED(request, "MPI_Iallreduce");
     wait(&request);
     CHECK(into[0] == sum && into[count - 1] == sum);
 
+    hold();
     MPI_Iallgather(from, count, MPI_INT, into, count, MPI_INT, comm, &request);
     REFUSED(request, "MPI_Iallgather");
     wait(&request);
     CHECK(into[size * count - 1] == size - 1);
 
-    /* Complete, and known to be: still a request that a program has to complete. */
-    int flag = 0;
-    MPI_Ireduce(from, into, count, MPI_INT, MPI_SUM, 0, comm, &request);
-    while (!flag)
-        MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE);
-    REFUSED(request, "MPI_Ireduce");
-    wait(&request);
-    CHECK(rank != 0 || into[count - 1] == sum);
-
     /* As an integer and back, beside others. */
     MPI_Request both[2];
-    MPI_Iscan(from, into, count, MPI_INT, MPI_SUM, comm, &both[0]);
-    MPI_Ialltoallv(from, (int[4]){0}, (int[4]){0}, MPI_INT, into, (int[4]){0}, (int[4]){0}, MPI_INT, comm, &both[1]);
-    REFUSED(both[0], "MPI_Iscan");
-    REFUSED(both[1], "MPI_Ialltoallv");
+    int none[4] = {0};
+    hold();
+    MPI_Ireduce(from, into, count, MPI_INT, MPI_SUM, 0, comm, &both[0]);
+    MPI_Ialltoallv(from, none, none, MPI_INT, into + count, none, none, MPI_INT, comm, &both[1]);
+    TOLD(MPI_Cancel(&both[1]), "MPI_Cancel", "a request of MPI_Ialltoallv, expected");
+    REFUSED(both[0], "MPI_Ireduce");
     CHECK(MPI_Waitall(2, both, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
-    CHECK(into[0] == rank * (rank + 1) / 2 && both[0] == MPI_REQUEST_NULL && both[1] == MPI_REQUEST_NULL);
+    CHECK((rank != 0 || into[0] == sum) && both[0] == MPI_REQUEST_NULL && both[1] == MPI_REQUEST_NULL);
+}
+
+/* Collectives that are complete. */
+static void complete(int count)
+{
+    MPI_Request request;
+    into[count - 1] = rank == size - 1 ? count : -1;
+    MPI_Ibcast(into, count, MPI_INT, size - 1, comm, &request);
+    free_complete(&request);
+    CHECK(into[count - 1] == count);
+    for (int i = 0; i < count; ++i)
+        from[i] = rank;
+    MPI_Ireduce(from, into, count, MPI_INT, MPI_SUM, 0, comm, &request);
+    free_complete(&request);
+    CHECK(rank != 0 || into[count - 1] == size * (size - 1) / 2);
+    MPI_Ibarrier(comm, &request);
+    free_complete(&request);
+    MPI_Allreduce_init(from, into, count, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    free_complete(&request);
+    CHECK(into[count - 1] == size * (size - 1) / 2);
+    MPI_Ineighbor_allgather(from, count, MPI_INT, into, count, MPI_INT, grid, &request);
+    free_complete(&request);
+    CHECK(into[0] == (rank + size - 1) % size && into[2 * count - 1] == (rank + 1) % size);
+    MPI_Comm copy;
+    MPI_Comm_idup(comm, &copy, &request);
+    free_complete(&request);
+    MPI_Comm_free(&copy);
+}
+
+/* Partitioned and one-sided ones; each rank sends to the next one. */
+static void complete_others(void)
+{
+    MPI_Request send, receive;
+    MPI_Win win;
+    int *memory;
+    MPI_Psend_init(from, 2, 10, MPI_INT, (rank + 1) % size, 3, comm, MPI_INFO_NULL, &send);
+    MPI_Precv_init(into, 2, 10, MPI_INT, (rank + size - 1) % size, 3, comm, MPI_INFO_NULL, &receive);
+    MPI_Start(&receive);
+    MPI_Start(&send);
+    TOLD(MPI_Request_free(&send), "MPI_Request_free", "an active request of partitioned communication");
+    MPI_Pready_range(0, 1, send);
+    free_complete(&receive);
+    free_complete(&send);
+    MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, comm, &memory, &win);
+    *memory = -1;
+    MPI_Win_lock_all(0, win);
+    MPI_Barrier(comm);
+    MPI_Rput(&rank, 1, MPI_INT, (rank + 1) % size, 0, 1, MPI_INT, win, &send);
+    free_complete(&send);
+    MPI_Win_unlock_all(win);
+    MPI_Barrier(comm);
+    CHECK(*memory == (rank + size - 1) % size);
+    MPI_Win_free(&win);
 }
 
 static void duplication(void)
@@ -102,12 +166,14 @@ static void duplication(void)
     MPI_Comm copy;
     MPI_Request request;
     int sum;
+    hold();
     MPI_Comm_idup(comm, &copy, &request);
     REFUSED(request, "MPI_Comm_idup");
     wait(&request);
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, copy);
     CHECK(sum == size * (size - 1) / 2);
     MPI_Comm_free(&copy);
+    hold();
     MPI_Comm_idup_with_info(comm, MPI_INFO_NULL, &copy, &request);
     REFUSED(request, "MPI_Comm_idup_with_info");
     wait(&request);
@@ -123,6 +189,7 @@ static void persistent(int count)
     TOLD(MPI_Cancel(&plan), "MPI_Cancel", "a request of MPI_Allreduce_init, expected");
     for (int round = 0; round < 3; ++round) {
         into[count - 1] = -1;
+        hold();
         MPI_Start(&plan);
         REFUSED(plan, "MPI_Allreduce_init");
         wait(&plan);
@@ -200,6 +267,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &size, (int[1]){1}, 0, &grid);
     MPI_Comm_create_errhandler(note, &handler);
     MPI_Comm_set_errhandler(comm, handler);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
@@ -209,7 +277,11 @@ int main(int argc, char **argv)
         duplication();
         persistent(2);
         persistent(LONG);
+        complete(1);
+        complete(LONG / 2);
+        complete_others();
     }
+    MPI_Comm_free(&grid);
     generalized();
 
     /* What is no collective is cancelled and freed as before. */

@@ -29,6 +29,17 @@ fn with_degrees(comm: MPI_Comm, buffers: [*const c_void; 2]) -> Result<(Arc<Comm
     Ok((comm, sources, destinations))
 }
 
+/// Elements for each of so many neighbours: without neighbours there are none, and the buffer may be null.
+fn for_each(neighbours: usize, elements: Elements) -> Elements {
+    match neighbours {
+        0 => Elements {
+            count: elements.count.min(0),
+            ..elements
+        },
+        _ => elements,
+    }
+}
+
 /// As many equal blocks, one after the other.
 fn equal(blocks: usize, first: &Block, count: i64) -> Blocks {
     Blocks::equal(first, count as usize, blocks as u32)
@@ -64,10 +75,12 @@ unsafe fn allgather(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Result<()> {
-    let (comm, sources, _) = with_degrees(comm, [sendbuf, recvbuf])?;
-    let send = block(Elements::new(&SENT, sendbuf, sendcount.into(), sendtype))?;
+    let (comm, sources, destinations) = with_degrees(comm, [sendbuf, recvbuf])?;
+    let send = Elements::new(&SENT, sendbuf, sendcount.into(), sendtype);
+    let send = block(for_each(destinations, send))?;
     let count = recvcount.into();
-    let block = target_block(Elements::new(&RECEIVED, recvbuf, count, recvtype))?;
+    let block = Elements::new(&RECEIVED, recvbuf, count, recvtype);
+    let block = target_block(for_each(sources, block))?;
     let receive = equal(sources, &block, count);
     spread(call, ending, comm, send, receive)
 }
@@ -90,8 +103,9 @@ unsafe fn allgatherv(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Result<()> {
-    let (comm, sources, _) = with_degrees(comm, [sendbuf, recvbuf])?;
-    let send = block(Elements::new(&SENT, sendbuf, sendcount.into(), sendtype))?;
+    let (comm, sources, destinations) = with_degrees(comm, [sendbuf, recvbuf])?;
+    let send = Elements::new(&SENT, sendbuf, sendcount.into(), sendtype);
+    let send = block(for_each(destinations, send))?;
     // SAFETY: the arrays have one entry per source (crate head).
     let receive = unsafe {
         let names = &RECEIVED_BLOCKS;
@@ -137,10 +151,12 @@ unsafe fn alltoall(
 ) -> Result<()> {
     let (comm, sources, destinations) = with_degrees(comm, [sendbuf, recvbuf])?;
     let count = sendcount.into();
-    let block = block(Elements::new(&SENT, sendbuf, count, sendtype))?;
+    let elements = Elements::new(&SENT, sendbuf, count, sendtype);
+    let block = block(for_each(destinations, elements))?;
     let send = equal(destinations, &block, count);
     let count = recvcount.into();
-    let block = target_block(Elements::new(&RECEIVED, recvbuf, count, recvtype))?;
+    let block = Elements::new(&RECEIVED, recvbuf, count, recvtype);
+    let block = target_block(for_each(sources, block))?;
     let receive = equal(sources, &block, count);
     exchange(call, ending, comm, send, receive)
 }

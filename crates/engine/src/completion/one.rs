@@ -282,18 +282,18 @@ pub fn let_go(vci: &Vci, id: &mut RequestId) -> Result<()> {
     Ok(())
 }
 
-/// As [`let_go`], but not of the request of a collective that is under way, which a program has to complete (MPI_Request_free; MPI-5.0,
-/// sections 6.12 and 6.13).
+/// As [`let_go`], but not of the request of a collective or of partitioned communication that is under way, which a program has to complete
+/// (MPI_Request_free; MPI-5.0, sections 4.2.1, 6.12 and 6.13).
 ///
 /// # Errors
 /// MPI_ERR_REQUEST; the request stays as it is.
 pub fn free(vci: &Vci, id: &mut RequestId) -> Result<()> {
     let _entered = enter_one(vci, *id, "MPI_Request_free")?;
-    if let Some((call, is_active)) = bound(&vci.of(*id).enter(), *id)
-        && is_active
+    let bound = bound(&vci.of(*id).enter(), *id);
+    if let Some((call, true)) = bound
+        && peek(vci, *id)?.is_none()
     {
-        let expected =
-            "one of a message, or a persistent one that is not active: complete it first";
+        let expected = "one of a message, or one that is complete or not active: complete it first";
         let value = format!("an active request of {call}");
         let class = ErrorClass::ERR_REQUEST;
         return Err(Error::argument(class, "request", value, expected));

@@ -205,7 +205,7 @@ fn send_partition(state: &mut VciState, index: RequestIndex, number: usize) -> R
     started
 }
 
-/// Whether a partition of a receive has arrived (MPI_Parrived); makes progress if not. True if the request is inactive.
+/// Whether a partition of a receive has arrived (MPI_Parrived); makes progress if not. True if the request is inactive or null.
 ///
 /// # Errors
 /// MPI_ERR_REQUEST, unless it is a partitioned receive; MPI_ERR_ARG when the partition is none.
@@ -222,7 +222,11 @@ pub fn arrived(vci: &Vci, id: RequestId, partition: i32) -> Result<bool> {
         }
         let mut guard = vci.enter();
         let state = &mut *guard;
-        let index = find(state, id, true)?;
+        let index = match find(state, id, true) {
+            Ok(index) => index,
+            Err(_) if id == RequestId::NULL => return Ok(true),
+            Err(error) => return Err(error),
+        };
         let is_active = state.slab.record(index).kind == record_kind::PARTITIONED_RECEIVE;
         let Some(partitioned) = state.partitioned(index) else {
             return Err(stale(id));
