@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
- * Messages from and to the memory of a GPU. The driver is loaded before MPI_Init, which is how the library learns of it; in our
- * tests it is a double whose device memory faults when the processor touches it. */
+ * Messages from and to the memory of a GPU. The driver is loaded before MPI_Init or, with the argument `late`, after it and after some
+ * calls; in our tests it is a double whose device memory faults when the processor touches it. */
 #include "../c/check.h"
 
 #include <dlfcn.h>
@@ -243,21 +243,134 @@ static void leave_the_allocation(const Buffer *one)
     MPI_Type_free(&far);
 }
 
+/* A call refuses memory of a GPU, and names the argument and the kind of memory. */
+static void refused(int code, const char *argument, int line)
+{
+    char text[MPI_MAX_ERROR_STRING], named[64];
+    int length, class;
+    MPI_Error_class(code, &class);
+    MPI_Error_string(code, text, &length);
+    snprintf(named, sizeof named, "argument '%s' is ", argument);
+    if (class != MPI_ERR_BUFFER || !strstr(text, named) || !strstr(text, "in the memory of a GPU")) {
+        fprintf(stderr, "line %d: class %d, expected '%s' in: %s\n", line, class, named, text);
+        CHECK(!"device memory is refused");
+    }
+}
+#define REFUSED(argument, call) refused(call, argument, __LINE__)
+
+/* One-sided calls on a window of host memory, in one way or another. */
+static void one_sided(void *device, MPI_Win win)
+{
+    MPI_Datatype sparse;
+    MPI_Request request;
+    double host[10] = {0};
+    MPI_Type_vector(2, 1, 2, MPI_DOUBLE, &sparse);
+    MPI_Type_commit(&sparse);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    MPI_Win_lock_all(0, win);
+    for (int target = 0; target < size; target++) {
+        REFUSED("origin_addr", MPI_Put(device, 1, MPI_DOUBLE, target, 0, 1, MPI_DOUBLE, win));
+        REFUSED("origin_addr", MPI_Put(device, 1, sparse, target, 0, 1, sparse, win));
+        REFUSED("origin_addr", MPI_Get(device, 3, MPI_DOUBLE, target, 0, 3, MPI_DOUBLE, win));
+        REFUSED("origin_addr", MPI_Rput(device, 1, MPI_INT, target, 0, 1, MPI_INT, win, &request));
+        REFUSED("origin_addr", MPI_Rget(device, 1, MPI_INT, target, 0, 1, MPI_INT, win, &request));
+        REFUSED("origin_addr", MPI_Accumulate(device, 1, MPI_LONG, target, 0, 1, MPI_LONG, MPI_SUM, win));
+        REFUSED("origin_addr", MPI_Raccumulate(device, 9, MPI_LONG, target, 0, 9, MPI_LONG, MPI_SUM, win, &request));
+        REFUSED("origin_addr", MPI_Get_accumulate(device, 1, MPI_LONG, host, 1, MPI_LONG, target, 0, 1, MPI_LONG, MPI_SUM, win));
+        REFUSED("result_addr", MPI_Get_accumulate(host, 1, MPI_LONG, device, 1, MPI_LONG, target, 0, 1, MPI_LONG, MPI_SUM, win));
+        REFUSED("result_addr",
+                MPI_Rget_accumulate(host, 1, MPI_LONG, device, 1, MPI_LONG, target, 0, 1, MPI_LONG, MPI_SUM, win, &request));
+        REFUSED("origin_addr", MPI_Fetch_and_op(device, host, MPI_LONG, target, 0, MPI_SUM, win));
+        REFUSED("result_addr", MPI_Fetch_and_op(host, device, MPI_LONG, target, 0, MPI_SUM, win));
+        REFUSED("result_addr", MPI_Fetch_and_op(NULL, device, MPI_LONG, target, 0, MPI_NO_OP, win));
+        REFUSED("origin_addr", MPI_Compare_and_swap(device, host, host + 1, MPI_LONG, target, 0, win));
+        REFUSED("compare_addr", MPI_Compare_and_swap(host, device, host + 1, MPI_LONG, target, 0, win));
+        REFUSED("result_addr", MPI_Compare_and_swap(host, host + 1, device, MPI_LONG, target, 0, win));
+        /* No elements, no access. */
+        CHECK(MPI_Put(device, 0, MPI_DOUBLE, target, 0, 0, MPI_DOUBLE, win) == MPI_SUCCESS);
+        CHECK(MPI_Put(host, 1, MPI_DOUBLE, target, 0, 1, MPI_DOUBLE, win) == MPI_SUCCESS);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Type_free(&sparse);
+}
+
+static void windows(void *device)
+{
+    MPI_Win win;
+    double memory[10], *allocated;
+    MPI_Win_allocate(80, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &allocated, &win);
+    one_sided(device, win);
+    MPI_Win_free(&win);
+    MPI_Win_create(memory, sizeof memory, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    one_sided(device, win);
+    MPI_Win_free(&win);
+    REFUSED("base", MPI_Win_create(device, 80, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    /* One member's memory lets all members fail. */
+    int code = MPI_Win_create(rank == 0 ? device : memory, 80, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    if (rank == 0)
+        REFUSED("base", code);
+    else
+        CHECK(code != MPI_SUCCESS);
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    REFUSED("base", MPI_Win_attach(win, device, 80));
+    MPI_Win_free(&win);
+}
+
+/* Collectives, in all forms; of neighbours, too. */
+static void collectives(void *device)
+{
+    double host[64] = {0};
+    int zeros[8] = {0}, ones[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    MPI_Aint places[8] = {0};
+    MPI_Datatype types[8];
+    MPI_Request request;
+    MPI_Comm grid, comm = MPI_COMM_WORLD;
+    for (int i = 0; i < 8; i++)
+        types[i] = MPI_DOUBLE;
+    REFUSED("buffer", MPI_Bcast(device, 10, MPI_DOUBLE, 0, comm));
+    REFUSED("buffer", MPI_Ibcast(device, 10, MPI_DOUBLE, 0, comm, &request));
+    REFUSED("buffer", MPI_Bcast_init(device, 10, MPI_DOUBLE, 0, comm, MPI_INFO_NULL, &request));
+    REFUSED("sendbuf", MPI_Allreduce(device, host, 1, MPI_DOUBLE, MPI_SUM, comm));
+    REFUSED("recvbuf", MPI_Allreduce(host, device, 1, MPI_DOUBLE, MPI_SUM, comm));
+    REFUSED("recvbuf", MPI_Allreduce(MPI_IN_PLACE, device, 1, MPI_DOUBLE, MPI_SUM, comm));
+    REFUSED("sendbuf", MPI_Reduce(device, host, 1, MPI_DOUBLE, MPI_SUM, 0, comm));
+    REFUSED("sendbuf", MPI_Reduce_scatter_block(device, host, 1, MPI_DOUBLE, MPI_SUM, comm));
+    REFUSED("sendbuf", MPI_Reduce_scatter(device, host, ones, MPI_DOUBLE, MPI_SUM, comm));
+    REFUSED("sendbuf", MPI_Scan(device, host, 1, MPI_DOUBLE, MPI_SUM, comm));
+    REFUSED("recvbuf", MPI_Exscan(host, device, 1, MPI_DOUBLE, MPI_SUM, comm));
+    REFUSED("sendbuf", MPI_Gather(device, 1, MPI_DOUBLE, host, 1, MPI_DOUBLE, 0, comm));
+    REFUSED("sendbuf", MPI_Gatherv(device, 1, MPI_DOUBLE, host, ones, zeros, MPI_DOUBLE, 0, comm));
+    REFUSED("recvbuf", MPI_Scatter(host, 1, MPI_DOUBLE, device, 1, MPI_DOUBLE, 0, comm));
+    REFUSED("recvbuf", MPI_Scatterv(host, ones, zeros, MPI_DOUBLE, device, 1, MPI_DOUBLE, 0, comm));
+    REFUSED("sendbuf", MPI_Allgather(device, 1, MPI_DOUBLE, host, 1, MPI_DOUBLE, comm));
+    REFUSED("recvbuf", MPI_Allgather(host, 1, MPI_DOUBLE, device, 1, MPI_DOUBLE, comm));
+    REFUSED("recvbuf", MPI_Allgatherv(host, 1, MPI_DOUBLE, device, ones, zeros, MPI_DOUBLE, comm));
+    REFUSED("sendbuf", MPI_Alltoall(device, 1, MPI_DOUBLE, host, 1, MPI_DOUBLE, comm));
+    REFUSED("sendbuf", MPI_Alltoallv(device, ones, zeros, MPI_DOUBLE, host, ones, zeros, MPI_DOUBLE, comm));
+    REFUSED("recvbuf", MPI_Alltoallv(host, ones, zeros, MPI_DOUBLE, device, ones, zeros, MPI_DOUBLE, comm));
+    REFUSED("sendbuf", MPI_Alltoallw(device, ones, zeros, types, host, ones, zeros, types, comm));
+    REFUSED("recvbuf", MPI_Ialltoallw(host, ones, zeros, types, device, ones, zeros, types, comm, &request));
+    REFUSED("inbuf", MPI_Reduce_local(device, host, 1, MPI_DOUBLE, MPI_SUM));
+    REFUSED("inoutbuf", MPI_Reduce_local(host, device, 1, MPI_DOUBLE, MPI_SUM));
+    MPI_Cart_create(comm, 1, &size, ones, 0, &grid);
+    MPI_Comm_set_errhandler(grid, MPI_ERRORS_RETURN);
+    REFUSED("sendbuf", MPI_Neighbor_allgather(device, 1, MPI_DOUBLE, host, 1, MPI_DOUBLE, grid));
+    REFUSED("recvbuf", MPI_Neighbor_alltoall(host, 1, MPI_DOUBLE, device, 1, MPI_DOUBLE, grid));
+    REFUSED("sendbuf", MPI_Neighbor_alltoallv(device, ones, zeros, MPI_DOUBLE, host, ones, zeros, MPI_DOUBLE, grid));
+    REFUSED("recvbuf", MPI_Neighbor_alltoallw(host, ones, places, types, device, ones, places, types, grid));
+    MPI_Comm_free(&grid);
+}
+
 /* What is not done is an error, and no access. */
 static void errors(void)
 {
     Buffer one = make(1, 80, 1), other = make(1, 80, 2);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    int class, code = MPI_Allreduce(address(&one), address(&other), 10, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    MPI_Error_class(code, &class);
-    CHECK(class == MPI_ERR_BUFFER);
-    char text[MPI_MAX_ERROR_STRING];
-    int length;
-    MPI_Error_string(code, text, &length);
-    CHECK(strstr(text, "memory of a GPU") != NULL);
-    code = MPI_Bcast(address(&one), 10, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-    MPI_Error_class(code, &class);
-    CHECK(class == MPI_ERR_BUFFER);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    int class, code;
+    collectives(address(&one));
+    windows(address(&other));
     /* A message that is too long gives what fits. */
     double nine[9];
     for (int i = 0; i < 9; i++)
@@ -278,10 +391,21 @@ static void errors(void)
 
 int main(int argc, char **argv)
 {
-    load_driver();
+    int is_late = argc > 1 && strcmp(argv[1], "late") == 0;
+    if (!is_late)
+        load_driver();
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (is_late) {
+        int left = -1;
+        MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &left, 1, MPI_INT, (rank + size - 1) % size, 0, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+        CHECK(left == (rank + size - 1) % size);
+        load_driver();
+        /* The first call after that has a buffer of the GPU. */
+        travel(MPI_BYTE, 8, NONBLOCKING, 1, 1);
+    }
     static char attached[1 << 20];
     MPI_Buffer_attach(attached, sizeof attached);
 

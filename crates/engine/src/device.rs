@@ -3,17 +3,20 @@
 //! starts; a receive collects them on the host, and with the last one copies them to the GPU and unpacks there. In between
 //! they are contiguous bytes like others.
 //!
-//! Faces ask for the owner of an address only if [`start`] has found a driver; otherwise no path reaches this module. Memory of a GPU
+//! Faces ask for the owner of an address only if [`start`] or [`have_come`] has found a driver; otherwise no path reaches this module. Memory of a GPU
 //! always has a layout, contiguous or not, so that no path accesses its bytes directly.
 //!
 //! # Safety
 //! Device memory is the program's until the operation is complete, as host memory is (contracts of `isend` and `irecv`). It must be
 //! one allocation of one GPU; the driver is asked about its first byte of data only.
 
+use std::path::Path;
 use std::sync::OnceLock;
 
 use layout::{Layout, SharedLayout};
 use layout_cuda::{CudaError, DeviceLayout, DeviceMemory, Driver, Gpu, MemorySpace, Stream};
+use sys::library;
+use sys::sync::{AtomicU64, Ordering};
 
 use crate::datatype::Memory;
 use crate::errors::{Error, ErrorClass, Result};
@@ -22,23 +25,62 @@ use crate::settings::Settings;
 /// The driver, once buffers may be a GPU's.
 static DRIVER: OnceLock<&'static Driver> = OnceLock::new();
 
-/// Decides whether buffers may be a GPU's from now on: with `RANKPOINT_GPU=1`, if the process has the driver loaded already.
+/// How many libraries the process had loaded when [`have_come`] last found that the driver is none of them.
+static WITHOUT_DRIVER: AtomicU64 = AtomicU64::new(0);
+
+/// Files that a node with a GPU has, of which a program may load the driver at any time.
+const SIGNS_OF_GPUS: [&str; 2] = ["/dev/nvidiactl", "/dev/dxg"];
+
+/// Whether buffers may be in the memory of a GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Devices {
+    /// They never are.
+    Never,
+    /// They may be once the process has loaded the driver: [`have_come`].
+    Later,
+    /// They may be.
+    Now,
+}
+
+/// Decides whether buffers may be a GPU's from now on (`RANKPOINT_GPU`).
 ///
 /// # Errors
 /// With `RANKPOINT_GPU=2`, why there is no GPU.
-pub fn start(settings: &Settings) -> Result<bool> {
-    let driver = match settings.gpu {
-        0 => None,
-        1 if !Driver::is_loaded() => None,
-        1 => Driver::get().ok(),
-        _ => Some(Driver::get().map_err(|error| {
-            Error::new(
-                ErrorClass::ERR_OTHER,
-                format!("RANKPOINT_GPU is 2, but {error}"),
-            )
-        })?),
-    };
-    Ok(driver.is_some_and(|driver| std::ptr::eq(*DRIVER.get_or_init(|| driver), driver)))
+pub fn start(settings: &Settings) -> Result<Devices> {
+    match settings.gpu {
+        0 => Ok(Devices::Never),
+        2 => {
+            let driver = Driver::get().map_err(|error| {
+                Error::new(
+                    ErrorClass::ERR_OTHER,
+                    format!("RANKPOINT_GPU is 2, but {error}"),
+                )
+            })?;
+            DRIVER.get_or_init(|| driver);
+            Ok(Devices::Now)
+        }
+        _ if have_come() => Ok(Devices::Now),
+        1 if !SIGNS_OF_GPUS.iter().any(|file| Path::new(file).exists()) => Ok(Devices::Never),
+        _ => Ok(Devices::Later),
+    }
+}
+
+/// Whether the process has loaded the driver by now, so that buffers may be a GPU's. Without a library more than the last time it costs
+/// one call of the loader.
+pub fn have_come() -> bool {
+    let loaded = library::loaded_so_far();
+    // Relaxed: a thread that got a buffer of a GPU got it after the library was counted.
+    if WITHOUT_DRIVER.load(Ordering::Relaxed) == loaded {
+        return false;
+    }
+    if Driver::is_loaded()
+        && let Ok(driver) = Driver::get()
+    {
+        DRIVER.get_or_init(|| driver);
+        return true;
+    }
+    WITHOUT_DRIVER.store(loaded, Ordering::Relaxed);
+    false
 }
 
 /// Whether the data of `count` elements at `base` are in the memory of a GPU.
@@ -47,6 +89,14 @@ pub fn start(settings: &Settings) -> Result<bool> {
 /// The driver's errors.
 pub fn holds(base: *const u8, layout: &Layout, count: usize) -> Result<bool> {
     Ok(gpu_of(base, layout, count)?.is_some())
+}
+
+/// Whether `bytes` bytes at `base` are in the memory of a GPU.
+///
+/// # Errors
+/// The driver's errors.
+pub fn holds_bytes(base: *const u8, bytes: usize) -> Result<bool> {
+    holds(base, &BYTES, bytes)
 }
 
 /// The GPU in whose memory the data are, if they are in one's.

@@ -68,6 +68,24 @@ unsafe extern "C" {
     ) -> *mut c_void;
 }
 
+/// How many libraries the process has loaded so far, those that it has closed included.
+pub fn loaded_so_far() -> u64 {
+    unsafe extern "C" fn first(
+        info: *mut libc::dl_phdr_info,
+        _: libc::size_t,
+        count: *mut c_void,
+    ) -> libc::c_int {
+        // SAFETY: the loader describes an object, and `count` is the counter below.
+        unsafe { *count.cast::<u64>() = (*info).dlpi_adds };
+        // Each object comes with the same number.
+        1
+    }
+    let mut count = 0u64;
+    // SAFETY: the function stores a number where `count` is, and calls nothing.
+    unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut count).cast()) };
+    count
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,6 +100,16 @@ mod tests {
             assert!(library.versioned(c"malloc", c"GLIBC_2.2.5").is_some());
             assert!(library.versioned(c"malloc", c"NONE_1.0").is_none());
         }
+    }
+
+    #[test]
+    fn libraries_are_counted_as_they_come() {
+        let before = loaded_so_far();
+        assert!(before > 0);
+        // Closing one counts nothing, so other tests can only add.
+        // SAFETY: the C library's own part, which initialises nothing of the program's.
+        unsafe { Library::open(OsStr::new("libresolv.so.2")) }.unwrap();
+        assert!(loaded_so_far() > before);
     }
 
     #[test]

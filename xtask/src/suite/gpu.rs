@@ -50,6 +50,8 @@ pub(super) fn assemble(_: Scope) -> Result<Found, String> {
 
 /// Numbers of ranks that exchange device memory.
 const RANKS: &[&str] = &["1", "2", "3"];
+/// When they load the driver, as the program's argument, and the setting with which the library expects it then.
+const LOADED: &[(&str, &str)] = &[("early", "1"), ("late", "3")];
 
 /// Messages from and to device memory, with the double in the driver's place.
 pub(super) fn buffers(_: Scope) -> Result<Found, String> {
@@ -105,9 +107,15 @@ fn exchange(
     shell::compile(&prefix.join("bin/mpicc"), "tests/gpu/buffers.c", &program)?;
     let path = std::env::join_paths(libraries).map_err(|error| error.to_string())?;
     let (mut passed, mut wrong) = (0, Vec::new());
-    for ranks in RANKS {
+    let runs = RANKS
+        .iter()
+        .flat_map(|ranks| LOADED.iter().map(move |loaded| (ranks, loaded)));
+    for (ranks, (when, setting)) in runs {
         let mut job = shell::command(prefix.join("bin/mpiexec"));
-        job.args(["-n", ranks, "--timeout", "120"]).arg(&program);
+        job.args(["-n", ranks, "--timeout", "120"])
+            .arg(&program)
+            .arg(when);
+        job.env("RANKPOINT_GPU", setting);
         let output = shell::output(job.env("LD_LIBRARY_PATH", &path))?;
         let said = String::from_utf8_lossy(&output.stdout);
         if output.status.success() && said.contains("PASS") {
@@ -115,7 +123,7 @@ fn exchange(
         } else {
             let errors = String::from_utf8_lossy(&output.stderr);
             wrong.push(format!(
-                "buffers on {ranks} ranks: {}\n{said}{errors}",
+                "buffers on {ranks} ranks, driver loaded {when}: {}\n{said}{errors}",
                 output.status
             ));
         }

@@ -17,6 +17,7 @@ use super::buffers::{
 };
 use super::ending::{Ending, attempt, finish, forms, rest};
 use crate::datatype::create::Address;
+use crate::datatype::host_bytes;
 use crate::handle::COMMS;
 
 /// Number of ranks that data come from or go to: of the group, or of the remote group.
@@ -147,7 +148,18 @@ pub(crate) unsafe fn varying(
         refuse_no_memory(names, buf, rank, &block)?;
         blocks.push(block);
     }
+    refuse_device(names, &blocks)?;
     Ok(Blocks(blocks))
+}
+
+/// Refuses memory of a GPU, which the first block with data tells.
+fn refuse_device(names: &'static Names, blocks: &[Block]) -> Result<()> {
+    let Some(block) = blocks.iter().find(|block| block.bytes() > 0) else {
+        return Ok(());
+    };
+    let memory = block.memory();
+    let first = std::ptr::without_provenance(memory.first_byte());
+    host_bytes(names.buf(), first, memory.bytes)
 }
 
 /// No object lies below this address.

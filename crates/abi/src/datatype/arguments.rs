@@ -12,7 +12,7 @@ use engine::coll::fast::Span;
 use engine::datatype::Datatype;
 use engine::datatype::fortran::TYPES;
 use engine::datatype::predefined::{PREDEFINED, Predefined};
-use engine::device;
+use engine::device::{self, Devices};
 use engine::p2p::{CHECKED, Memory};
 use engine::{Error, ErrorClass, Result, allocate};
 use mpi_abi_sys::constants::MPI_IN_PLACE;
@@ -42,8 +42,12 @@ const fn predefined_sizes() -> [AtomicU32; 1024] {
 /// Whether the memory of messages says which basic types it consists of; 0 if not.
 static CHECKS_TYPES: AtomicU8 = AtomicU8::new(0);
 
-/// Whether buffers may be in the memory of a GPU; 0 if not.
-static KNOWS_DEVICES: AtomicU8 = AtomicU8::new(0);
+/// Whether buffers may be in the memory of a GPU: one of the values below.
+static DEVICES: AtomicU8 = AtomicU8::new(NEVER);
+const NEVER: u8 = 0;
+/// Once the process has loaded the driver.
+const LATER: u8 = 1;
+const NOW: u8 = 2;
 
 /// From now on it does.
 pub(crate) fn check_types() {
@@ -51,9 +55,15 @@ pub(crate) fn check_types() {
     look_closer();
 }
 
-/// From now on they may.
-pub(crate) fn know_devices() {
-    KNOWS_DEVICES.store(1, Ordering::Relaxed);
+/// Says whether buffers may be in the memory of a GPU. Where the driver may come later, every count needs the object from now on: a fast
+/// path would take a GPU's memory for plain bytes, and has no instruction to ask with.
+pub(crate) fn expect_devices(when: Devices) {
+    let value = match when {
+        Devices::Never => return,
+        Devices::Later => LATER,
+        Devices::Now => NOW,
+    };
+    DEVICES.store(value, Ordering::Relaxed);
     look_closer();
 }
 
@@ -66,7 +76,21 @@ pub(crate) fn look_closer() {
 
 /// Whether buffers may be in the memory of a GPU.
 fn knows_devices() -> bool {
-    KNOWS_DEVICES.load(Ordering::Relaxed) != 0
+    match DEVICES.load(Ordering::Relaxed) {
+        NEVER => false,
+        NOW => true,
+        _ => have_come(),
+    }
+}
+
+/// Whether the process has loaded the driver meanwhile.
+#[cold]
+fn have_come() -> bool {
+    let have_come = device::have_come();
+    if have_come {
+        DEVICES.store(NOW, Ordering::Relaxed);
+    }
+    have_come
 }
 
 /// Whether the memory of messages says which basic types it consists of. Then no communicator has a fast path.
@@ -178,14 +202,36 @@ pub(crate) fn memory(
     count: i64,
     datatype: MPI_Datatype,
 ) -> Result<Memory<'static>> {
+    match known_memory(buf, count, datatype) {
+        Some(found) => Ok(found),
+        None => general_memory(buf, count, datatype),
+    }
+}
+
+/// As [`memory`], for calls that read and write their buffers with the processor.
+#[inline(always)]
+pub(crate) fn host_memory(
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Result<Memory<'static>> {
+    match known_memory(buf, count, datatype) {
+        Some(found) => Ok(found),
+        None => general_host_memory(buf, count, datatype),
+    }
+}
+
+/// The memory of elements of a predefined type without holes; `None` for anything that needs a closer look.
+#[inline(always)]
+fn known_memory(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Option<Memory<'static>> {
     if datatype < 1024 && count >= 0 && buf as usize > MPI_IN_PLACE {
         let size = SIZES[datatype].load(Ordering::Relaxed);
         let bytes = (count as u64).wrapping_mul(u64::from(size));
         if size != 255 && count < 1 << 54 {
-            return Ok(Memory::contiguous(buf.cast_mut().cast(), bytes as usize));
+            return Some(Memory::contiguous(buf.cast_mut().cast(), bytes as usize));
         }
     }
-    general_memory(buf, count, datatype)
+    None
 }
 
 /// As [`memory`], of a buffer that is written.
@@ -195,7 +241,22 @@ pub(crate) fn target_memory(
     count: i64,
     datatype: MPI_Datatype,
 ) -> Result<Memory<'static>> {
-    let found = memory(buf, count, datatype)?;
+    as_target(memory(buf, count, datatype)?, datatype)
+}
+
+/// As [`host_memory`], of a buffer that is written.
+#[inline(always)]
+pub(crate) fn host_target_memory(
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Result<Memory<'static>> {
+    as_target(host_memory(buf, count, datatype)?, datatype)
+}
+
+/// Refuses to write elements of a type in which a byte occurs twice.
+#[inline(always)]
+fn as_target(found: Memory<'static>, datatype: MPI_Datatype) -> Result<Memory<'static>> {
     if CHECKED && let Some((_, elements)) = found.layout {
         DATATYPES
             .find(datatype, "datatype")?
@@ -276,31 +337,37 @@ pub(crate) fn contiguous_alike(buf: *const c_void, span: Span) -> Option<Span> {
     Some(unsafe { span.also_at(buf.cast_mut().cast()) })
 }
 
-/// As [`memory`], for calls that read and write their buffers with the processor.
-#[inline(always)]
-pub(crate) fn host_memory(
+#[inline(never)]
+fn general_host_memory(
     buf: *const c_void,
     count: i64,
     datatype: MPI_Datatype,
 ) -> Result<Memory<'static>> {
-    let found = memory(buf, count, datatype)?;
-    if found.layout.is_some() && knows_devices() {
-        refuse_device(buf, found)?;
+    let found = general_memory(buf, count, datatype)?;
+    match found.layout {
+        Some((layout, count)) if knows_devices() && device::holds(found.base, layout, count)? => {
+            Err(on_device("buf", buf))
+        }
+        _ => Ok(found),
     }
-    Ok(found)
+}
+
+/// Refuses memory of a GPU where the processor is to reach every byte.
+///
+/// # Errors
+/// MPI_ERR_BUFFER, or the driver's.
+pub(crate) fn host_bytes(argument: &'static str, base: *const c_void, bytes: usize) -> Result<()> {
+    if knows_devices() && device::holds_bytes(base.cast(), bytes)? {
+        return Err(on_device(argument, base));
+    }
+    Ok(())
 }
 
 #[cold]
-fn refuse_device(buf: *const c_void, found: Memory<'_>) -> Result<()> {
-    match found.layout {
-        Some((layout, count)) if device::holds(found.base, layout, count)? => Err(Error::argument(
-            ErrorClass::ERR_BUFFER,
-            "buffer",
-            format!("{buf:p}, in the memory of a GPU"),
-            "memory of the host: this call does not reach a GPU's (docs/gpu.md)",
-        )),
-        _ => Ok(()),
-    }
+fn on_device(argument: &'static str, base: *const c_void) -> Error {
+    let value = format!("{base:p}, in the memory of a GPU");
+    let expected = "memory of the host: this call does not reach a GPU's (docs/gpu.md)";
+    Error::argument(ErrorClass::ERR_BUFFER, argument, value, expected)
 }
 
 /// The packed bytes of a memory.

@@ -79,9 +79,7 @@ fn start_engine(level: ThreadLevel) -> engine::Result<()> {
     if process.settings().check.rma {
         crate::exposed::start();
     }
-    if engine::device::start(process.settings())? {
-        arguments::know_devices();
-    }
+    arguments::expect_devices(engine::device::start(process.settings())?);
     op::define_predefined();
     group::define_predefined();
     info::define_predefined();

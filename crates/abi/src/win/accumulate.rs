@@ -14,7 +14,7 @@ use mpi_abi_sys::types::{MPI_Aint, MPI_Datatype, MPI_Op, MPI_Win};
 use super::transfer::{Target, blame_origin, locate};
 use crate::call::{self, Call};
 use crate::datatype::arguments::is_address;
-use crate::datatype::{Count, memory, target_memory};
+use crate::datatype::{Count, host_memory as memory, host_target_memory as target_memory};
 use crate::elements;
 use crate::error::run_window;
 use crate::handle::{DATATYPES, OPS};

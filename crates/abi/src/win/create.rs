@@ -12,6 +12,7 @@ use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{MPI_Aint, MPI_Comm, MPI_Info, MPI_Win};
 
 use crate::comm::hints_of;
+use crate::datatype::host_bytes;
 use crate::error::{run, run_window};
 use crate::handle::{COMMS, Reserved, WINS};
 use crate::status::CountOut;
@@ -93,6 +94,10 @@ pub(crate) unsafe fn MPI_Win_create<U: Unit>(
     let call = called::<U>("MPI_Win_create", "MPI_Win_create_c");
     run(call, comm, || {
         make(call, comm, info, win, |comm, hints| {
+            let bytes = usize::try_from(size).unwrap_or(0);
+            if let Err(error) = host_bytes("base", base, bytes) {
+                return rma::decline(comm, error, call);
+            }
             let (base, unit) = (base.cast(), disp_unit.bytes());
             // SAFETY: the program keeps the memory until the window is freed (crate head).
             unsafe { rma::create(comm, base, size as u64, unit, hints, call) }
@@ -155,6 +160,7 @@ pub(crate) unsafe fn MPI_Win_attach(win: MPI_Win, base: *mut c_void, size: MPI_A
     run_window("MPI_Win_attach", win, |window| {
         let bytes = usize::try_from(size)
             .map_err(|_| Error::argument(ErrorClass::ERR_SIZE, "size", size, "0 or more bytes"))?;
+        host_bytes("base", base, bytes)?;
         // SAFETY: the program keeps the memory until it detaches it (crate head).
         unsafe { window.attach(base.cast(), bytes) }
     })

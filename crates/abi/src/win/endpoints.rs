@@ -9,6 +9,7 @@ use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{MPI_Aint, MPI_Comm, MPI_Info, MPI_Win};
 
 use crate::comm::hints_of;
+use crate::datatype::host_bytes;
 use crate::error::raise::{Null, refuse_null};
 use crate::error::run;
 use crate::handle::{COMMS, WINS};
@@ -39,7 +40,7 @@ struct Arrays {
 unsafe impl Sync for Arrays {}
 
 impl Arrays {
-    /// The error of the first size that is none, among those of so many endpoints.
+    /// The error of the first size that is none, or of memory of a GPU, among those of so many endpoints.
     fn check(&self, count: usize) -> Result<()> {
         for index in 0..count {
             // SAFETY: as in `part`.
@@ -49,6 +50,7 @@ impl Arrays {
                 let error = Error::argument(ErrorClass::ERR_SIZE, "size", value, "0 or more bytes");
                 return Err(error);
             }
+            host_bytes("base", self.part(index).base.cast(), size as usize)?;
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use mpi_abi_sys::types::{MPI_Aint, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win};
 
 use super::accumulate::{Buffer, sides};
 use super::transfer::{Target, blame_origin};
-use crate::datatype::{Count, memory, target_memory};
+use crate::datatype::{Count, host_memory as memory, host_target_memory as target_memory};
 use crate::error::run_window;
 use crate::naming::called;
 

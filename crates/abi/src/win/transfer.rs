@@ -12,7 +12,7 @@ use mpi_abi_sys::types::{MPI_Aint, MPI_Datatype, MPI_Win};
 
 use crate::call::{self, Call};
 use crate::datatype::arguments::contiguous_bytes;
-use crate::datatype::{Count, memory, target_memory};
+use crate::datatype::{Count, host_memory as memory, host_target_memory as target_memory};
 use crate::error::run_window;
 use crate::handle::{DATATYPES, WINS};
 

@@ -291,8 +291,8 @@ settings! {
         "VCIs of a process at MPI_THREAD_MULTIPLE; 0 for as many as the node has cores, at most 64; new communicators take them in turn (docs/threads.md)";
     global_progress_polls, "GLOBAL_PROGRESS_POLLS", "", 256, 1..=1048576, "polls",
         "fruitless polls of one VCI before a waiting call advances all VCIs, if RANKPOINT_PROGRESS is hybrid; rounded up to a power of two";
-    gpu, "GPU", "", 1, 0..=2, "choice",
-        "buffers in the memory of a GPU: 0 never; 1 if the process loads the driver before it initialises MPI; 2 always, and the lack of a GPU is an error (docs/gpu.md)";
+    gpu, "GPU", "", 1, 0..=3, "choice",
+        "buffers in the memory of a GPU: 0 never; 1 if the process has loaded the driver when it initialises MPI, or loads it later on a node with /dev/nvidiactl or /dev/dxg; 2 always, and the lack of a GPU is an error; 3 as 1, on every node (docs/gpu.md)";
     initial_errhandler, "INITIAL_ERRHANDLER", "", 0, 0..=2, "choice",
         "initial error handler of MPI_COMM_WORLD and MPI_COMM_SELF, as mpiexec's --initial-errhandler: 0 mpi_errors_are_fatal, 1 mpi_errors_abort, 2 mpi_errors_return";
     sleep_limit_ms, "SLEEP_LIMIT_MS", "", 100, 1..=60000, "ms",
