@@ -159,7 +159,10 @@ impl<'o, O: Observer> Builder<'o, O> {
     ) -> Result<Layout> {
         match old.form.single_block() {
             Some(block) if !O::WATCHES => self.runs(pieces.into_iter(), block, old),
-            _ => self.structure(pieces.into_iter().map(|(at, length)| (at, length, old))),
+            _ => {
+                let pieces = pieces.into_iter().map(|(at, length)| (at, length, old));
+                self.gathered(pieces)?.finish()
+            }
         }
     }
 
@@ -192,7 +195,7 @@ impl<'o, O: Observer> Builder<'o, O> {
         {
             let (bytes, far) = check_repeat(old, length, old.extent())?;
             let run = Block { bytes, ..block };
-            let mut bounds = Bounds::default();
+            let mut bounds = Bounds::EMPTY;
             for end in [first.min(last), sum(first.max(last), far)?] {
                 bounds.add(old.bounds(), end)?;
             }
@@ -219,10 +222,10 @@ impl<'o, O: Observer> Builder<'o, O> {
         let expected = pieces.size_hint().0;
         let mut pieces = pieces.filter(|&(_, length)| length > 0);
         let Some(first) = pieces.next() else {
-            return Layout::from_parts(Form::EMPTY, 0, Bounds::default());
+            return Layout::from_parts(Form::EMPTY, 0, Bounds::EMPTY);
         };
         let Some(second) = pieces.next() else {
-            return self.placed(first.0, first.1, old);
+            return self.placed(first.0, first.1, old)?.finish();
         };
         let is_dense = i64::try_from(old.size()) == Ok(old.extent());
         let mut gather = Gather::new(self.observer);
@@ -246,7 +249,7 @@ impl<'o, O: Observer> Builder<'o, O> {
                 gather.add_copies(old, length, at, bytes)?;
             }
         }
-        let mut bounds = Bounds::default();
+        let mut bounds = Bounds::EMPTY;
         bounds.add(old.bounds(), low)?;
         bounds.add(old.bounds(), high)?;
         let size = scaled_size(old.size(), elements)?;
@@ -261,29 +264,9 @@ impl<'o, O: Observer> Builder<'o, O> {
         &mut self,
         pieces: impl IntoIterator<Item = (i64, usize, &'a Layout)>,
     ) -> Result<Layout> {
-        let pieces = pieces.into_iter();
-        let expected = pieces.size_hint().0;
-        let mut pieces = pieces.filter(|&(_, length, _)| length > 0).peekable();
-        let Some((at, length, old)) = pieces.next() else {
-            return Layout::from_parts(Form::EMPTY, 0, Bounds::default());
-        };
-        if pieces.peek().is_none() {
-            return self.placed(at, length, old);
-        }
-        let (mut bounds, mut size) = (Bounds::default(), 0usize);
-        let mut gather = Gather::new(self.observer);
-        gather.expect_runs(expected);
-        for (at, length, old) in std::iter::once((at, length, old)).chain(pieces) {
-            let (part_size, far) = check_repeat(old, length, old.extent())?;
-            bounds.add(old.bounds(), at)?;
-            bounds.add(old.bounds(), sum(at, far)?)?;
-            size = size
-                .checked_add(part_size)
-                .filter(|&bytes| i64::try_from(bytes).is_ok())
-                .ok_or(LayoutError::Overflow)?;
-            gather.add_copies(old, length, at, part_size)?;
-        }
-        Layout::from_parts(gather.finish()?, size, bounds)
+        let mut parts = self.gathered(pieces.into_iter())?;
+        parts.bounds.pad()?;
+        parts.finish()
     }
 
     /// As [`Layout::subarray`].
@@ -330,17 +313,43 @@ impl<'o, O: Observer> Builder<'o, O> {
         parts.finish()
     }
 
+    /// Pieces of `(displacement in bytes, elements, layout)`, without padding at the end.
+    fn gathered<'a>(
+        &mut self,
+        pieces: impl Iterator<Item = (i64, usize, &'a Layout)>,
+    ) -> Result<Parts> {
+        let expected = pieces.size_hint().0;
+        let mut pieces = pieces.filter(|&(_, length, _)| length > 0).peekable();
+        let Some((at, length, old)) = pieces.next() else {
+            return Ok(Parts::EMPTY);
+        };
+        if pieces.peek().is_none() {
+            return self.placed(at, length, old);
+        }
+        let (mut bounds, mut size) = (Bounds::EMPTY, 0usize);
+        let mut gather = Gather::new(self.observer);
+        gather.expect_runs(expected);
+        for (at, length, old) in std::iter::once((at, length, old)).chain(pieces) {
+            let (part_size, far) = check_repeat(old, length, old.extent())?;
+            bounds.add(old.bounds(), at)?;
+            bounds.add(old.bounds(), sum(at, far)?)?;
+            size = size
+                .checked_add(part_size)
+                .filter(|&bytes| i64::try_from(bytes).is_ok())
+                .ok_or(LayoutError::Overflow)?;
+            gather.add_copies(old, length, at, part_size)?;
+        }
+        let form = gather.finish()?;
+        Ok(Parts { form, size, bounds })
+    }
+
     /// `count` copies of what there is, `stride` bytes apart.
     fn repeat(&mut self, count: usize, stride: i64, parts: &mut Parts) -> Result<()> {
         if count == 1 && !O::WATCHES {
             return Ok(());
         }
         if count == 0 {
-            *parts = Parts {
-                form: Form::EMPTY,
-                size: 0,
-                bounds: Bounds::default(),
-            };
+            *parts = Parts::EMPTY;
             return Ok(());
         }
         let far = product(signed(count - 1)?, stride)?;
@@ -363,19 +372,20 @@ impl<'o, O: Observer> Builder<'o, O> {
         let blocks = self.repeated(whole, product(signed(step)?, stride)?, &block)?;
         let start = product(signed(share.start)?, stride)?;
         if last == 0 {
-            return self.placed(start, 1, &blocks);
+            return self.placed(start, 1, &blocks)?.finish();
         }
         let rest = self.repeated(last, stride, inner)?;
         let rest_at = product(signed(share.start + whole * step)?, stride)?;
-        self.structure([(start, 1, &blocks), (rest_at, 1, &rest)])
+        let pieces = [(start, 1, &blocks), (rest_at, 1, &rest)];
+        self.gathered(pieces.into_iter())?.finish()
     }
 
     /// `length` elements of a layout, `at` bytes further; bounds too.
-    fn placed(&mut self, at: i64, length: usize, old: &Layout) -> Result<Layout> {
+    fn placed(&mut self, at: i64, length: usize, old: &Layout) -> Result<Parts> {
         let mut parts = Parts::of(old);
         self.repeat(length, old.extent(), &mut parts)?;
         self.shift(at, &mut parts)?;
-        parts.finish()
+        Ok(parts)
     }
 
     /// Moves what there is `by` bytes further.
@@ -389,7 +399,7 @@ impl<'o, O: Observer> Builder<'o, O> {
     }
 }
 
-/// A layout under construction: its extent follows from its bounds in the end.
+/// A layout under construction: its lower bound and extent follow from its bounds in the end.
 struct Parts {
     form: Form,
     size: usize,
@@ -397,6 +407,12 @@ struct Parts {
 }
 
 impl Parts {
+    const EMPTY: Self = Self {
+        form: Form::EMPTY,
+        size: 0,
+        bounds: Bounds::EMPTY,
+    };
+
     #[inline]
     fn of(layout: &Layout) -> Self {
         Self {

@@ -125,7 +125,7 @@ impl Layout {
     /// A layout of these parts, whose bounds are looked at here.
     #[inline]
     pub(crate) fn from_parts(form: Form, size: usize, bounds: Bounds) -> Result<Self> {
-        let (lower_bound, extent) = bounds.span()?;
+        let (lower_bound, extent) = bounds.lower_and_extent()?;
         let (low, high) = bounds.data();
         high.checked_sub(low).ok_or(LayoutError::Overflow)?;
         Ok(Self {

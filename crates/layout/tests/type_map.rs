@@ -9,6 +9,8 @@ use proptest::prelude::*;
 struct TypeMap {
     /// Displacement, size, alignment.
     entries: Vec<(i64, i64, i64)>,
+    /// Where the padding of structs ends.
+    padding_ends: Vec<i64>,
     lower_markers: Vec<i64>,
     upper_markers: Vec<i64>,
 }
@@ -28,15 +30,33 @@ impl TypeMap {
         if let Some(upper) = self.upper_markers.iter().max() {
             return upper - self.lower_bound();
         }
-        let upper = self.entries.iter().map(|entry| entry.0 + entry.1).max();
+        let ends = self.entries.iter().map(|entry| entry.0 + entry.1);
+        let upper = ends.chain(self.padding_ends.iter().copied()).max();
+        upper.unwrap_or(0) - self.lower_bound()
+    }
+
+    /// A struct is padded until its extent is a multiple of the strictest alignment.
+    fn pad(&mut self) {
+        let Some(alignment) = self.entries.iter().map(|entry| entry.2).max() else {
+            return;
+        };
+        let extent = (self.extent() + alignment - 1) / alignment * alignment;
+        self.padding_ends.push(self.lower_bound() + extent);
+    }
+
+    /// The extent by the standard's formula, which looks at nothing but the entries.
+    fn extent_by_formula(&self) -> i64 {
+        let ends = self.entries.iter().map(|entry| entry.0 + entry.1);
         let alignment = self.entries.iter().map(|entry| entry.2).max().unwrap_or(1);
-        let span = upper.unwrap_or(0) - self.lower_bound();
+        let span = ends.max().unwrap_or(0) - self.lower_bound();
         (span + alignment - 1) / alignment * alignment
     }
 
     fn append(&mut self, other: &Self, at: i64) {
         let moved = |&(disp, size, align): &(i64, i64, i64)| (disp + at, size, align);
         self.entries.extend(other.entries.iter().map(moved));
+        self.padding_ends
+            .extend(other.padding_ends.iter().map(|end| end + at));
         self.lower_markers
             .extend(other.lower_markers.iter().map(|m| m + at));
         self.upper_markers
@@ -110,12 +130,14 @@ fn interpret(built: &Built) -> TypeMap {
                 let old = interpret(old);
                 result.append(&repeat(&old, *length, old.extent()), *at);
             }
+            result.pad();
             result
         }
         Built::Resized(lower, extent, old) => TypeMap {
             entries: interpret(old).entries,
             lower_markers: vec![*lower],
             upper_markers: vec![lower + extent],
+            ..TypeMap::default()
         },
         Built::Subarray(slices, c_order, old) => {
             let old = interpret(old);
@@ -137,6 +159,7 @@ fn interpret(built: &Built) -> TypeMap {
                 entries: map.entries,
                 lower_markers: vec![0],
                 upper_markers: vec![stride],
+                ..TypeMap::default()
             }
         }
     }
@@ -263,6 +286,58 @@ proptest! {
             prop_assert_eq!(whole, bytes);
         }
     }
+}
+
+/// Types whose displacements are multiples of 16, the strictest alignment, without markers.
+fn aligned_types() -> impl Strategy<Value = Built> {
+    let named = prop::sample::select(vec![1usize, 2, 4, 8, 16]).prop_map(Built::Named);
+    named.prop_recursive(4, 12, 4, |inner| {
+        let boxed = inner.clone().prop_map(Box::new);
+        let place = || (-4i64..5).prop_map(|at| at * 16);
+        prop_oneof![
+            (0usize..4, boxed.clone()).prop_map(|(count, old)| Built::Contiguous(count, old)),
+            (0usize..4, 0usize..3, place(), boxed.clone()).prop_map(
+                |(count, length, stride, old)| Built::Hvector(count, length, stride, old)
+            ),
+            (0usize..4, 0usize..3, -3i64..5, boxed.clone())
+                .prop_map(|(count, length, stride, old)| Built::Vector(count, length, stride, old)),
+            (prop::collection::vec((place(), 0usize..3), 0..4), boxed)
+                .prop_map(|(pieces, old)| Built::Hindexed(pieces, old)),
+            prop::collection::vec((place(), 0usize..3, inner), 0..4).prop_map(Built::Structure),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 5000, ..ProptestConfig::default() })]
+
+    #[test]
+    #[cfg_attr(miri, ignore = "making random types takes too long there")]
+    fn extents_of_aligned_types_follow_the_formula(built in aligned_types()) {
+        let (map, made) = (interpret(&built), construct(&built).unwrap());
+        prop_assert_eq!(made.extent(), map.extent_by_formula());
+    }
+}
+
+/// Intel MPI 2021.18 gives these numbers.
+#[test]
+fn elements_at_odd_places_add_no_padding_of_their_own() {
+    let (int, byte) = (Layout::named(4, 4), Layout::named(1, 1));
+    let rows = Layout::hvector(3, 4, 25, &int).unwrap();
+    assert_eq!(rows.extent(), 66);
+    assert_eq!(Layout::contiguous(2, &rows).unwrap().extent(), 132);
+    let planes = Layout::hvector(2, 3, 4 * rows.extent() + 1, &rows).unwrap();
+    assert_eq!(planes.extent(), 463);
+    let record = Layout::structure([(0, 1, &int), (4, 1, &byte)]).unwrap();
+    assert_eq!(record.extent(), 8);
+    let packed = Layout::hvector(2, 1, 9, &record).unwrap();
+    assert_eq!((packed.extent(), packed.true_extent()), (17, 14));
+    let places = Layout::equal_blocks(1, [0, 9].into_iter(), 1, &record).unwrap();
+    assert_eq!(places.extent(), 17);
+    let again = Layout::structure([(0, 1, &packed)]).unwrap();
+    assert_eq!(again.extent(), 20);
+    let one = Layout::hindexed([(3, 1)], &record).unwrap();
+    assert_eq!((one.lower_bound(), one.extent()), (3, 8));
 }
 
 #[test]
