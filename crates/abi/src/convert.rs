@@ -2,21 +2,18 @@
 //! Conversion of handles to integers and back (MPI-5.0, section 20.3.4).
 //!
 //! A predefined handle is its own integer. That of an object made at run time holds its index and as much of its generation as
-//! fits beside it, so that the integer of a freed object differs from that of its successor.
+//! fits beside it, so that the integer of a freed object differs from that of its successor. An integer that names no object becomes
+//! a handle of the same value, which no object has: calls refuse it, and null handles come from their own integers only.
 
 use engine::completion;
 use engine::request::RequestId;
-use mpi_abi_sys::constants::{
-    MPI_COMM_NULL, MPI_DATATYPE_NULL, MPI_ERRHANDLER_NULL, MPI_FILE_NULL, MPI_GROUP_NULL,
-    MPI_INFO_NULL, MPI_MESSAGE_NULL, MPI_OP_NULL, MPI_REQUEST_NULL, MPI_SESSION_NULL, MPI_WIN_NULL,
-};
 use mpi_abi_sys::types::{
     MPI_Comm, MPI_Datatype, MPI_Errhandler, MPI_File, MPI_Group, MPI_Info, MPI_Message, MPI_Op,
     MPI_Request, MPI_Session, MPI_Win,
 };
 
 use crate::handle::{
-    COMMS, DATATYPES, FIRST_DYNAMIC, GROUPS, HANDLERS, INFOS, OPS, SESSIONS, WINS,
+    COMMS, DATATYPES, GROUPS, HANDLERS, INFOS, OPS, SESSIONS, WINS, is_integer, unnamed,
 };
 use crate::state::process;
 
@@ -27,19 +24,15 @@ const OTHER_VCI: u32 = 1 << 30;
 /// The bits between those.
 const MIDDLE: u32 = (OTHER_VCI >> REQUEST_INDEX_BITS) - 1;
 
-const fn is_predefined(value: usize) -> bool {
-    value < FIRST_DYNAMIC as usize
-}
-
 macro_rules! conversions {
-    ($($to:ident $from:ident; $table:ident: $handle:ident, $null:ident;)*) => {
+    ($($to:ident $from:ident; $table:ident: $handle:ident;)*) => {
         $(
             pub(crate) fn $to(handle: $handle) -> i32 {
                 $table.to_int(handle)
             }
 
             pub(crate) fn $from(number: i32) -> $handle {
-                $table.of_int(number).unwrap_or($null as $handle)
+                $table.of_int(number)
             }
         )*
     };
@@ -47,48 +40,34 @@ macro_rules! conversions {
 
 conversions! {
     MPI_Comm_toint MPI_Comm_fromint;
-        COMMS: MPI_Comm, MPI_COMM_NULL;
+        COMMS: MPI_Comm;
     MPI_Group_toint MPI_Group_fromint;
-        GROUPS: MPI_Group, MPI_GROUP_NULL;
+        GROUPS: MPI_Group;
     MPI_Type_toint MPI_Type_fromint;
-        DATATYPES: MPI_Datatype, MPI_DATATYPE_NULL;
+        DATATYPES: MPI_Datatype;
     MPI_Op_toint MPI_Op_fromint;
-        OPS: MPI_Op, MPI_OP_NULL;
+        OPS: MPI_Op;
     MPI_Info_toint MPI_Info_fromint;
-        INFOS: MPI_Info, MPI_INFO_NULL;
+        INFOS: MPI_Info;
     MPI_Errhandler_toint MPI_Errhandler_fromint;
-        HANDLERS: MPI_Errhandler, MPI_ERRHANDLER_NULL;
+        HANDLERS: MPI_Errhandler;
     MPI_Session_toint MPI_Session_fromint;
-        SESSIONS: MPI_Session, MPI_SESSION_NULL;
+        SESSIONS: MPI_Session;
     MPI_Win_toint MPI_Win_fromint;
-        WINS: MPI_Win, MPI_WIN_NULL;
+        WINS: MPI_Win;
 }
 
-/// Kinds of which no objects can be made yet: only predefined handles exist.
-macro_rules! constants_only {
-    ($($to:ident $from:ident; ($handle:ident), $null:ident;)*) => {
-        $(
-            pub(crate) fn $to(handle: $handle) -> i32 {
-                if is_predefined(handle) { handle as i32 } else { $null as i32 }
-            }
-
-            pub(crate) fn $from(number: i32) -> $handle {
-                match usize::try_from(number) {
-                    Ok(value) if is_predefined(value) => value,
-                    _ => $null as $handle,
-                }
-            }
-        )*
-    };
+pub(crate) fn MPI_File_toint(file: MPI_File) -> i32 {
+    file as i32
 }
 
-constants_only! {
-    MPI_File_toint MPI_File_fromint;
-        (MPI_File), MPI_FILE_NULL;
+/// No files can be made yet: all handles but the null one are invalid.
+pub(crate) fn MPI_File_fromint(file: i32) -> MPI_File {
+    unnamed(file)
 }
 
 fn operation_to_int(id: u64) -> i32 {
-    if is_predefined(id as usize) {
+    if is_integer(id as usize) {
         return id as i32;
     }
     if RequestId(id).is_ended() {
@@ -103,23 +82,20 @@ fn operation_to_int(id: u64) -> i32 {
     (entry | (middle & MIDDLE) << REQUEST_INDEX_BITS | mark) as i32
 }
 
-fn operation_of_int(number: i32) -> Option<u64> {
-    let number = usize::try_from(number).ok()?;
-    if is_predefined(number) {
-        return Some(number as u64);
-    }
+fn operation_of_int(number: i32) -> u64 {
+    live_operation(number).unwrap_or(unnamed(number) as u64)
+}
+
+fn live_operation(number: i32) -> Option<u64> {
+    let bits = u32::try_from(number).ok()?;
     let (entry, middle) = (
-        number as u32 & ((1 << REQUEST_INDEX_BITS) - 1),
-        number as u32 >> REQUEST_INDEX_BITS & MIDDLE,
+        bits & ((1 << REQUEST_INDEX_BITS) - 1),
+        bits >> REQUEST_INDEX_BITS & MIDDLE,
     );
-    let vci = if number as u32 & OTHER_VCI == 0 {
-        0
-    } else {
-        middle
-    };
+    let vci = if bits & OTHER_VCI == 0 { 0 } else { middle };
     let index = RequestId::index_of_parts(vci, entry);
     let RequestId(id) = completion::at_index(process()?.vci(), index)?;
-    (operation_to_int(id) == number as i32).then_some(id)
+    (operation_to_int(id) == number).then_some(id)
 }
 
 pub(crate) fn MPI_Request_toint(request: MPI_Request) -> i32 {
@@ -127,7 +103,7 @@ pub(crate) fn MPI_Request_toint(request: MPI_Request) -> i32 {
 }
 
 pub(crate) fn MPI_Request_fromint(request: i32) -> MPI_Request {
-    operation_of_int(request).map_or(MPI_REQUEST_NULL as MPI_Request, |id| id as MPI_Request)
+    operation_of_int(request) as MPI_Request
 }
 
 pub(crate) fn MPI_Message_toint(message: MPI_Message) -> i32 {
@@ -135,5 +111,5 @@ pub(crate) fn MPI_Message_toint(message: MPI_Message) -> i32 {
 }
 
 pub(crate) fn MPI_Message_fromint(message: i32) -> MPI_Message {
-    operation_of_int(message).map_or(MPI_MESSAGE_NULL as MPI_Message, |id| id as MPI_Message)
+    operation_of_int(message) as MPI_Message
 }

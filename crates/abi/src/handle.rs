@@ -80,6 +80,16 @@ pub(crate) trait Object: Send + Sync + Sized + 'static {
     fn free_list() -> &'static FreeList;
 }
 
+/// The handle of an integer that names no object. All objects that programs make have larger handles.
+pub(crate) const fn unnamed(number: i32) -> usize {
+    number as u32 as usize
+}
+
+/// Whether a handle is a constant of the ABI or was made by [`unnamed`]: the integer is the handle.
+pub(crate) const fn is_integer(handle: usize) -> bool {
+    handle as u64 >> 32 == 0
+}
+
 /// The slot of a handle, computed once: left to itself the compiler masks for both tables apart, which costs each call an
 /// instruction.
 #[inline(always)]
@@ -300,15 +310,24 @@ impl<T: Object> HandleTable<T> {
 
     /// A handle as an integer: a predefined one is its own, another keeps its index and the low bits of its generation.
     pub(crate) fn to_int(&'static self, handle: usize) -> i32 {
+        if is_integer(handle) {
+            return handle as i32;
+        }
         (handle as u64 & i32::MAX as u64) as i32
     }
 
-    /// The handle that [`Self::to_int`] made an integer of, if its object lives.
-    pub(crate) fn of_int(&'static self, number: i32) -> Option<usize> {
-        let index = usize::try_from(number).ok()? & (SLOTS - 1);
+    /// The handle that [`Self::to_int`] made an integer of, or one that names nothing.
+    pub(crate) fn of_int(&'static self, number: i32) -> usize {
+        let index = unnamed(number) & (SLOTS - 1);
         // PAIRS: handle.published
         let handle = self.handles[index].load(Ordering::Acquire) as usize;
-        (handle != 0 && self.to_int(handle) == number).then_some(handle)
+        if handle != 0 && self.to_int(handle) == number {
+            handle
+        } else if (0..FIRST_DYNAMIC as i32).contains(&number) {
+            self.completed(number as u64)
+        } else {
+            unnamed(number)
+        }
     }
 
     /// The object of a handle, or the error that names argument and value.
@@ -337,6 +356,7 @@ impl<T: Object> HandleTable<T> {
                 handle % PLACES + 1
             ),
             _ if handle as u64 >> 56 == T::TAG => format!("{handle:#x}, which was freed"),
+            _ if is_integer(handle) => format!("{}, which is no handle", handle as i32),
             _ => format!("{handle:#x}, which is no handle of this kind"),
         };
         Error::argument(T::CLASS, argument, what, format!("a valid {}", T::KIND))
