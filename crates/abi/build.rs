@@ -199,12 +199,14 @@ fn implemented(function: &Function, (name, found): (&str, &Implementation)) -> B
     body.refuse_null(function, guard, |check| refusal(function, check))
 }
 
-/// The expression that reports a null pointer to the error handler of the function's session, window or communicator.
+/// The expression that reports a null pointer to the error handler of the function's session, window or communicator, or to the one
+/// that it is given.
 fn refusal(function: &Function, check: &NullCheck) -> String {
     let owners = [
         ("MPI_Session", "env::session::refuse_null"),
         ("MPI_Win", "error::window::refuse_null"),
         ("MPI_Comm", "error::raise::refuse_null"),
+        ("MPI_Errhandler", "error::handlers::refuse_null"),
     ];
     let found = |(kind, refuse)| Some((refuse, name_of(function, kind)?));
     let found = owners.into_iter().find_map(found);

@@ -29,12 +29,13 @@ static void expect(const char *call, int line, MPI_Comm owner, int class, const 
     size_t name_length = strcspn(call, "(");
     int is_right = found == class && strncmp(here, call, name_length) == 0 && here[name_length] == ':' && strstr(here, said);
     is_right = is_right && handled == 1 && told == owner;
-    MPI_Comm_get_name(owner, name, &length);
-    MPI_Comm_rank(owner, &comm_rank);
-    if (owner == MPI_COMM_SELF)
+    if (owner == MPI_COMM_SELF || owner == MPI_COMM_NULL) {
         snprintf(expected, sizeof expected, "(rank %d of the job)", rank);
-    else
+    } else {
+        MPI_Comm_get_name(owner, name, &length);
+        MPI_Comm_rank(owner, &comm_rank);
         snprintf(expected, sizeof expected, "(communicator %s, rank %d)", name, comm_rank);
+    }
     is_right = is_right && strstr(here, expected);
     handled = 0;
     ++covered;
@@ -49,9 +50,12 @@ static void expect(const char *call, int line, MPI_Comm owner, int class, const 
 /* A call whose error belongs to a communicator, or to none. */
 #define BAD_ON(owner, class, said, call) expect(#call, __LINE__, owner, class, said, call)
 #define BAD(class, said, call) BAD_ON(MPI_COMM_SELF, class, said, call)
+/* A call that is given the handler `own`. */
+#define BAD_GIVEN(class, said, call) BAD_ON(MPI_COMM_NULL, class, said, call)
 
 static MPI_Comm comm, inter = MPI_COMM_NULL, dead_comm, made, garbage = (MPI_Comm)0x123456789abcUL;
 static MPI_Group all, dead_group, group;
+static MPI_Errhandler own;
 static MPI_Info dead_info, made_info, info;
 static MPI_Request request;
 static int flag, number, numbers[8], more[8], zeros[8];
@@ -132,24 +136,24 @@ static void communicators(void)
     BAD_ON(comm, MPI_ERR_GROUP, "'group' is MPI_GROUP_NULL", MPI_Comm_create_group(comm, MPI_GROUP_NULL, 0, &made));
     BAD_ON(comm, MPI_ERR_TAG, "'tag' is -7", MPI_Comm_create_group(comm, all, -7, &made));
     BAD_ON(comm, MPI_ERR_TAG, "'tag' is", MPI_Comm_create_group(comm, all, MPI_ANY_TAG, &made));
-    BAD(MPI_ERR_GROUP, "'group' is MPI_GROUP_NULL",
-        MPI_Comm_create_from_group(MPI_GROUP_NULL, "a", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));
-    BAD(MPI_ERR_ARG, "'stringtag' is", MPI_Comm_create_from_group(all, NULL, MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));
-    BAD(MPI_ERR_ARG, "'stringtag' is", MPI_Comm_create_from_group(all, text, MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));
-    BAD(MPI_ERR_INFO, "'info' is", MPI_Comm_create_from_group(all, "a", dead_info, MPI_ERRORS_RETURN, &made));
+    BAD_GIVEN(MPI_ERR_GROUP, "'group' is MPI_GROUP_NULL",
+        MPI_Comm_create_from_group(MPI_GROUP_NULL, "a", MPI_INFO_NULL, own, &made));
+    BAD_GIVEN(MPI_ERR_ARG, "'stringtag' is", MPI_Comm_create_from_group(all, NULL, MPI_INFO_NULL, own, &made));
+    BAD_GIVEN(MPI_ERR_ARG, "'stringtag' is", MPI_Comm_create_from_group(all, text, MPI_INFO_NULL, own, &made));
+    BAD_GIVEN(MPI_ERR_INFO, "'info' is", MPI_Comm_create_from_group(all, "a", dead_info, own, &made));
     BAD(MPI_ERR_ERRHANDLER, "'errhandler' is", MPI_Comm_create_from_group(all, "a", MPI_INFO_NULL, MPI_ERRHANDLER_NULL, &made));
-    BAD(MPI_ERR_GROUP, "'local_group' is MPI_GROUP_NULL",
-        MPI_Intercomm_create_from_groups(MPI_GROUP_NULL, 0, all, 0, "a", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));
-    BAD(MPI_ERR_GROUP, "'remote_group' is",
-        MPI_Intercomm_create_from_groups(all, 0, dead_group, 0, "a", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));
-    BAD(MPI_ERR_RANK, "'local_leader' is",
-        MPI_Intercomm_create_from_groups(all, size, all, 0, "a", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));
-    BAD(MPI_ERR_RANK, "'remote_leader' is -1",
-        MPI_Intercomm_create_from_groups(all, 0, all, -1, "a", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));
-    BAD(MPI_ERR_INFO, "'info' is", MPI_Intercomm_create_from_groups(all, 0, all, 0, "a", dead_info, MPI_ERRORS_RETURN, &made));
+    BAD_GIVEN(MPI_ERR_GROUP, "'local_group' is MPI_GROUP_NULL",
+        MPI_Intercomm_create_from_groups(MPI_GROUP_NULL, 0, all, 0, "a", MPI_INFO_NULL, own, &made));
+    BAD_GIVEN(MPI_ERR_GROUP, "'remote_group' is",
+        MPI_Intercomm_create_from_groups(all, 0, dead_group, 0, "a", MPI_INFO_NULL, own, &made));
+    BAD_GIVEN(MPI_ERR_RANK, "'local_leader' is",
+        MPI_Intercomm_create_from_groups(all, size, all, 0, "a", MPI_INFO_NULL, own, &made));
+    BAD_GIVEN(MPI_ERR_RANK, "'remote_leader' is -1",
+        MPI_Intercomm_create_from_groups(all, 0, all, -1, "a", MPI_INFO_NULL, own, &made));
+    BAD_GIVEN(MPI_ERR_INFO, "'info' is", MPI_Intercomm_create_from_groups(all, 0, all, 0, "a", dead_info, own, &made));
     BAD(MPI_ERR_ERRHANDLER, "'errhandler' is",
         MPI_Intercomm_create_from_groups(all, 0, all, 0, "a", MPI_INFO_NULL, MPI_ERRHANDLER_NULL, &made));
-    BAD(MPI_ERR_GROUP, "'remote_group' is", MPI_Intercomm_create_from_groups(all, 0, all, 0, "a", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));
+    BAD_GIVEN(MPI_ERR_GROUP, "'remote_group' is", MPI_Intercomm_create_from_groups(all, 0, all, 0, "a", MPI_INFO_NULL, own, &made));
 
     /* Two groups out of one. */
     BAD_ON(comm, MPI_ERR_RANK, "'local_leader' is", MPI_Intercomm_create(comm, size, MPI_COMM_WORLD, 0, 0, &made));
@@ -174,8 +178,8 @@ static void communicators(void)
         BAD_ON(alone, MPI_ERR_GROUP, "'group' is", MPI_Comm_create(alone, all, &made));
         BAD_ON(alone, MPI_ERR_GROUP, "'group' is", MPI_Comm_create_group(alone, others, 0, &made));
         CHECK(MPI_Comm_create_from_group(others, "a", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made) == MPI_SUCCESS && made == MPI_COMM_NULL);
-        BAD(MPI_ERR_GROUP, "'local_group' is",
-            MPI_Intercomm_create_from_groups(others, 0, one, 0, "a", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));
+        BAD_GIVEN(MPI_ERR_GROUP, "'local_group' is",
+            MPI_Intercomm_create_from_groups(others, 0, one, 0, "a", MPI_INFO_NULL, own, &made));
         /* Everybody says something else. */
         int others_first[2] = {rank, (rank + 1) % size};
         MPI_Group pair;
@@ -498,7 +502,6 @@ int main(int argc, char **argv)
     prints = argc > 1;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    MPI_Errhandler own;
     MPI_Comm_create_errhandler(handler, &own);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, own);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, own);

@@ -59,13 +59,8 @@ unsafe fn string_tag<'a>(text: *const c_char) -> Result<&'a str> {
 ///
 /// # Safety
 /// The text is NUL-terminated, or null.
-unsafe fn check<'a>(
-    stringtag: *const c_char,
-    info: MPI_Info,
-    errhandler: MPI_Errhandler,
-) -> Result<&'a str> {
+unsafe fn check<'a>(stringtag: *const c_char, info: MPI_Info) -> Result<&'a str> {
     info::check(info)?;
-    handlers::check(errhandler)?;
     // SAFETY: the caller's promise.
     unsafe { string_tag(stringtag) }
 }
@@ -84,10 +79,10 @@ pub(crate) unsafe fn MPI_Comm_create_from_group(
     newcomm: *mut MPI_Comm,
 ) -> i32 {
     let call = "MPI_Comm_create_from_group";
-    run(call, 0, || {
+    handlers::run_with_handler(call, errhandler, || {
         let group = GROUPS.find(group, "group")?;
         // SAFETY: the text is NUL-terminated (crate head).
-        let text = unsafe { check(stringtag, info, errhandler) }?;
+        let text = unsafe { check(stringtag, info) }?;
         let made = create::create_from_group(require_process()?, group, text, call)?;
         if let Some(comm) = &made {
             set_handler(comm, errhandler);
@@ -127,11 +122,11 @@ pub(crate) unsafe fn MPI_Intercomm_create_from_groups(
     newintercomm: *mut MPI_Comm,
 ) -> i32 {
     let call = "MPI_Intercomm_create_from_groups";
-    run(call, 0, || {
+    handlers::run_with_handler(call, errhandler, || {
         let local = (GROUPS.find(local_group, "local_group")?, local_leader);
         let remote = (GROUPS.find(remote_group, "remote_group")?, remote_leader);
         // SAFETY: the text is NUL-terminated (crate head).
-        let text = unsafe { check(stringtag, info, errhandler) }?;
+        let text = unsafe { check(stringtag, info) }?;
         let made = inter::create_from_groups(require_process()?, local, remote, text, call)?;
         set_handler(&made, errhandler);
         publish(Some(made), newintercomm)

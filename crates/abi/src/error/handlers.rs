@@ -10,16 +10,20 @@ use std::sync::atomic::Ordering;
 
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{
-    MPI_COMM_SELF, MPI_ERRHANDLER_NULL, MPI_ERRORS_ABORT, MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN,
+    MPI_COMM_NULL, MPI_COMM_SELF, MPI_ERRHANDLER_NULL, MPI_ERRORS_ABORT, MPI_ERRORS_ARE_FATAL,
+    MPI_ERRORS_RETURN,
 };
 use mpi_abi_sys::types::{Callback, MPI_Comm, MPI_Errhandler, MPI_Win};
 
 use super::codes::text_of_added;
-use super::raise::{handler_of, handlers_of_none, invoke, run, run_any_time, set_handler_of_none};
+use super::raise::{
+    self, Null, handler_of, handlers_of_none, inactive, invoke, raise, raise_to, run, run_any_time,
+    set_handler_of_none,
+};
 use super::window::run_window;
 use crate::handle::{COMMS, FIRST_DYNAMIC, HANDLERS, SESSIONS, WINS};
 use crate::objects::{Action, ErrorHandler};
-use crate::state::process;
+use crate::state::{is_active, process};
 
 /// Gives the predefined handlers their objects; a session needs them before the engine starts.
 pub(crate) fn define_predefined() {
@@ -43,6 +47,35 @@ fn find(errhandler: MPI_Errhandler) -> Result<&'static ErrorHandler> {
 /// Checks an argument that is to become an object's handler.
 pub(crate) fn check(errhandler: MPI_Errhandler) -> Result<()> {
     find(errhandler).map(drop)
+}
+
+/// Runs the body of a call that is given the handler of the object it makes; an error goes to that handler, or to the one of calls that
+/// belong to no object if it is none (MPI-5.0, section 7.4.2).
+pub(crate) fn run_with_handler(
+    call: &'static str,
+    errhandler: MPI_Errhandler,
+    body: impl FnOnce() -> Result<()>,
+) -> i32 {
+    if !is_active() {
+        return inactive(call);
+    }
+    match check(errhandler).and_then(|()| body()) {
+        Ok(()) => 0,
+        Err(error) if check(errhandler).is_ok() => raise_to(call, errhandler, MPI_COMM_NULL, error),
+        Err(error) => raise(call, 0, error),
+    }
+}
+
+/// Refuses a null pointer through the handler that such a call is given.
+#[cold]
+#[inline(never)]
+pub(crate) fn refuse_null(null: &'static Null, errhandler: MPI_Errhandler) -> i32 {
+    define_predefined();
+    if check(errhandler).is_ok() {
+        raise_to(null.call, errhandler, MPI_COMM_NULL, null.error())
+    } else {
+        raise::refuse_null(null, 0)
+    }
 }
 
 /// A handle for the handler that an object has, which the program frees (MPI-5.0, section 9.3.4).
