@@ -386,6 +386,11 @@ static void graphs(void)
     BAD_ON(graph, MPI_ERR_ARG, "'maxindegree' is -1", MPI_Dist_graph_neighbors(graph, -1, numbers, more, 1, numbers, more));
     BAD_ON(graph, MPI_ERR_ARG, "'maxoutdegree' is -1", MPI_Dist_graph_neighbors(graph, 1, numbers, more, -1, numbers, more));
     BAD_ON(graph, MPI_ERR_ARG, "'destinations' is null", MPI_Dist_graph_neighbors(graph, 1, numbers, more, 1, NULL, more));
+    BAD_ON(graph, MPI_ERR_ARG, "'sources' is null", MPI_Dist_graph_neighbors(graph, 1, NULL, more, 1, numbers, more));
+    BAD_ON(graph, MPI_ERR_ARG, "'sourceweights' is null", MPI_Dist_graph_neighbors(graph, 1, numbers, NULL, 1, numbers, more));
+    BAD_ON(graph, MPI_ERR_ARG, "'destweights' is null", MPI_Dist_graph_neighbors(graph, 1, numbers, more, 1, numbers, NULL));
+    BAD_ON(graph, MPI_ERR_ARG, "'destweights' is MPI_WEIGHTS_EMPTY", MPI_Dist_graph_neighbors(graph, 1, numbers, more, 1, numbers, MPI_WEIGHTS_EMPTY));
+    CHECK(MPI_Dist_graph_neighbors(graph, 1, numbers, MPI_UNWEIGHTED, 0, NULL, NULL) == MPI_SUCCESS);
     BAD_ON(graph, MPI_ERR_TOPOLOGY, "graph", MPI_Graph_neighbors_count(graph, 0, &number));
     MPI_Comm_free(&graph);
     CHECK(ADJACENT(0, NULL, MPI_WEIGHTS_EMPTY, 0, NULL, MPI_WEIGHTS_EMPTY, nothing) == MPI_SUCCESS);

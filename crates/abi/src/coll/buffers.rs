@@ -200,17 +200,17 @@ pub(crate) fn in_place_if(
     buf: *const c_void,
 ) -> Result<bool> {
     match in_place(buf) {
-        true if !allowed => Err(misplaced(argument)),
+        true if !allowed => Err(misplaced(argument, "MPI_IN_PLACE")),
         found => Ok(found),
     }
 }
 
-/// MPI_IN_PLACE where it has no meaning.
+/// A constant where it has no meaning.
 #[cold]
 #[inline(never)]
-pub(crate) fn misplaced(argument: &'static str) -> Error {
+pub(crate) fn misplaced(argument: &'static str, constant: &'static str) -> Error {
     let expected = "a buffer: this argument of this rank cannot be in place";
-    Error::argument(ErrorClass::ERR_BUFFER, argument, "MPI_IN_PLACE", expected)
+    Error::argument(ErrorClass::ERR_BUFFER, argument, constant, expected)
 }
 
 /// Whether a communicator has one group: data of two groups are never in place.

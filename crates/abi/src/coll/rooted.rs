@@ -7,15 +7,16 @@ use std::slice;
 use engine::coll::{self, Block, Blocks, Root, Sizes};
 use engine::comm::Comm;
 use engine::{Error, ErrorClass, Result};
-use mpi_abi_sys::constants::{MPI_ANY_SOURCE, MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT};
+use mpi_abi_sys::constants::{MPI_ANY_SOURCE, MPI_PROC_NULL, MPI_ROOT};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
 use super::buffers::{
     Elements, Names, ONLY, RECEIVED, RECEIVED_BLOCKS, SENT, SENT_BLOCKS, block, blocks_apart,
-    check_target, in_place, in_place_if, misplaced, no_block, one_group, own_and_all, own_block,
-    span_of, target_block,
+    check_target, in_place_if, misplaced, no_block, one_group, own_and_all, own_block, span_of,
+    target_block,
 };
 use super::ending::{Ending, attempt, finish, forms, rest};
+use crate::datatype::arguments::{LAST_CONSTANT, constant_name};
 use crate::datatype::create::Address;
 use crate::datatype::host_bytes;
 use crate::handle::COMMS;
@@ -165,19 +166,19 @@ fn refuse_device(names: &'static Names, blocks: &[Block]) -> Result<()> {
 /// No object lies below this address.
 const FIRST_PAGE: usize = 4096;
 
-/// Refuses data of a rank where the program has no memory: MPI_IN_PLACE, and null if the displacement does not lead away from it, as it
-/// does where MPI_BOTTOM is meant.
+/// Refuses data of a rank where the program has no memory: constants such as MPI_IN_PLACE, and null if the displacement does not lead
+/// away from it, as it does where MPI_BOTTOM is meant.
 pub(crate) fn refuse_no_memory(
     names: &'static Names,
     buf: *const c_void,
     rank: usize,
     block: &Block,
 ) -> Result<()> {
-    if buf as usize > MPI_IN_PLACE || block.bytes() == 0 {
+    if buf as usize > LAST_CONSTANT || block.bytes() == 0 {
         return Ok(());
     }
-    if in_place(buf) {
-        return Err(misplaced(names.buf()));
+    if let Some(constant) = constant_name(buf) {
+        return Err(misplaced(names.buf(), constant));
     }
     let first = block.memory().first_byte();
     if first >= FIRST_PAGE {

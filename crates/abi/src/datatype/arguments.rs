@@ -15,7 +15,7 @@ use engine::datatype::predefined::{PREDEFINED, Predefined};
 use engine::device::{self, Devices};
 use engine::p2p::{CHECKED, Memory};
 use engine::{Error, ErrorClass, Result, allocate};
-use mpi_abi_sys::constants::MPI_IN_PLACE;
+use mpi_abi_sys::constants::{MPI_BUFFER_AUTOMATIC, MPI_IN_PLACE};
 use mpi_abi_sys::types::MPI_Datatype;
 
 use crate::handle::DATATYPES;
@@ -125,11 +125,42 @@ pub(crate) fn define_fortran(lacked: impl Iterator<Item = u32>) {
     }
 }
 
+/// The largest of the values that stand for a buffer: null, MPI_IN_PLACE and MPI_BUFFER_AUTOMATIC.
+pub(crate) const LAST_CONSTANT: usize = MPI_BUFFER_AUTOMATIC;
+const _: () = assert!(MPI_IN_PLACE < LAST_CONSTANT);
+
 /// Whether a buffer can be one: neither null nor a constant such as MPI_IN_PLACE. Without checks it is.
 // TIER: short
 #[inline(always)]
 pub(crate) fn is_address(buf: *const c_void) -> bool {
-    !CHECKED || buf as usize > MPI_IN_PLACE // account: argument-checks
+    !CHECKED || buf as usize > LAST_CONSTANT // account: argument-checks
+}
+
+/// The name of the constant that a buffer is.
+pub(crate) fn constant_name(buf: *const c_void) -> Option<&'static str> {
+    match buf as usize {
+        MPI_IN_PLACE => Some("MPI_IN_PLACE"),
+        MPI_BUFFER_AUTOMATIC => Some("MPI_BUFFER_AUTOMATIC"),
+        _ => None,
+    }
+}
+
+/// Refuses null and other constants in place of `bytes` bytes of memory.
+///
+/// # Errors
+/// The class that is given.
+pub(crate) fn need_memory(
+    class: ErrorClass,
+    argument: &'static str,
+    buf: *const c_void,
+    bytes: u64,
+) -> Result<()> {
+    if bytes == 0 || buf as usize > LAST_CONSTANT {
+        return Ok(());
+    }
+    let value = constant_name(buf).unwrap_or("null");
+    let expected = format!("the address of {bytes} bytes");
+    Err(Error::argument(class, argument, value, expected))
 }
 
 /// Bytes of `count` elements of a predefined type without holes; `None` for anything that needs a closer look.
@@ -224,7 +255,7 @@ pub(crate) fn host_memory(
 /// The memory of elements of a predefined type without holes; `None` for anything that needs a closer look.
 #[inline(always)]
 fn known_memory(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Option<Memory<'static>> {
-    if datatype < 1024 && count >= 0 && buf as usize > MPI_IN_PLACE {
+    if datatype < 1024 && count >= 0 && buf as usize > LAST_CONSTANT {
         let size = SIZES[datatype].load(Ordering::Relaxed);
         let bytes = (count as u64).wrapping_mul(u64::from(size));
         if size != 255 && count < 1 << 54 {
@@ -284,9 +315,11 @@ fn general_memory(
             format!("the address of {count} elements"),
         ));
     }
-    if buf as usize == MPI_IN_PLACE && elements > 0 && layout.size() > 0 {
-        let expected = format!("the address of {count} elements: this argument cannot be in place");
-        let value = "MPI_IN_PLACE";
+    if let Some(value) = constant_name(buf)
+        && elements > 0
+        && layout.size() > 0
+    {
+        let expected = format!("the address of {count} elements: it has no meaning here");
         return Err(Error::argument(
             ErrorClass::ERR_BUFFER,
             "buf",
@@ -313,7 +346,7 @@ pub(crate) fn contiguous_span(
     count: i64,
     datatype: MPI_Datatype,
 ) -> Option<Span> {
-    if datatype >= 1024 || buf as usize <= MPI_IN_PLACE || count as u64 >= 1 << 54 {
+    if datatype >= 1024 || buf as usize <= LAST_CONSTANT || count as u64 >= 1 << 54 {
         cold_path();
         return None;
     }
@@ -322,18 +355,18 @@ pub(crate) fn contiguous_span(
         cold_path();
         return None;
     }
-    // SAFETY: it is above MPI_IN_PLACE.
+    // SAFETY: it is above the constants.
     Some(unsafe { Span::at(buf.cast_mut().cast(), count as usize * size as usize) })
 }
 
 /// As many elements of the same type in another buffer.
 #[inline(always)]
 pub(crate) fn contiguous_alike(buf: *const c_void, span: Span) -> Option<Span> {
-    if buf as usize <= MPI_IN_PLACE {
+    if buf as usize <= LAST_CONSTANT {
         cold_path();
         return None;
     }
-    // SAFETY: it is above MPI_IN_PLACE.
+    // SAFETY: it is above the constants.
     Some(unsafe { span.also_at(buf.cast_mut().cast()) })
 }
 

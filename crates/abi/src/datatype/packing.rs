@@ -6,7 +6,7 @@ use core::ffi::{CStr, c_char, c_void};
 use engine::{Error, ErrorClass, Result, allocate};
 use mpi_abi_sys::types::MPI_Datatype;
 
-use super::arguments::{memory, pack, target_memory, unpack};
+use super::arguments::{memory, need_memory, pack, target_memory, unpack};
 use crate::error::run;
 use crate::handle::{COMMS, DATATYPES};
 use crate::naming::{Number, named};
@@ -99,13 +99,11 @@ fn advance<P: Position>(
         .ok()
         .and_then(|bytes| bytes.checked_add(start));
     match end.and_then(|end| P::write(end).filter(|_| end <= room)) {
-        Some(_) if packed.is_null() && bytes > 0 => Err(Error::argument(
-            ErrorClass::ERR_BUFFER,
-            names.packed,
-            "null",
-            format!("the address of {room} bytes"),
-        )),
-        Some(next) => Ok((begin, next)),
+        Some(next) => {
+            let needed = if bytes > 0 { room.cast_unsigned() } else { 0 };
+            need_memory(ErrorClass::ERR_BUFFER, names.packed, packed, needed)?;
+            Ok((begin, next))
+        }
         None => {
             let expected = format!("{bytes} bytes or more after position {start}");
             Err(Error::argument(

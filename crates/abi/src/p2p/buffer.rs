@@ -9,6 +9,7 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::MPI_BUFFER_AUTOMATIC;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Request};
 
+use crate::datatype::arguments::need_memory;
 use crate::error::run;
 use crate::handle::COMMS;
 use crate::naming::named;
@@ -19,6 +20,9 @@ pub(crate) fn attach_to(place: &AttachedBuffer, buffer: *mut c_void, size: i64) 
     let automatic = buffer as usize == MPI_BUFFER_AUTOMATIC;
     let bytes = usize::try_from(size)
         .map_err(|_| Error::argument(ErrorClass::ERR_ARG, "size", size, "0 or more bytes"))?;
+    if !automatic {
+        need_memory(ErrorClass::ERR_BUFFER, "buffer", buffer, bytes as u64)?;
+    }
     place.attach(buffer as usize, (!automatic).then_some(bytes))
 }
 

@@ -64,14 +64,38 @@ unsafe fn per_dimension<'a>(
 
 /// Stores as many values as there is room for.
 ///
+/// # Errors
+/// MPI_ERR_ARG when there are some and `target` is null or a constant for arrays of weights.
+///
 /// # Safety
-/// `target` has room for `room` numbers.
-pub(crate) unsafe fn store(values: impl IntoIterator<Item = i32>, target: *mut i32, room: i32) {
-    let room = usize::try_from(room).unwrap_or(0);
-    for (index, value) in values.into_iter().take(room).enumerate() {
+/// `target` has room for `room` numbers, or is one of these.
+pub(crate) unsafe fn store(
+    argument: &'static str,
+    values: impl ExactSizeIterator<Item = i32>,
+    target: *mut i32,
+    room: i32,
+) -> Result<()> {
+    let count = values.len().min(usize::try_from(room).unwrap_or(0));
+    let constant = match target as usize {
+        0 => Some("null"),
+        abi::MPI_UNWEIGHTED => Some("MPI_UNWEIGHTED"),
+        abi::MPI_WEIGHTS_EMPTY => Some("MPI_WEIGHTS_EMPTY"),
+        _ => None,
+    };
+    if let Some(value) = constant
+        && count > 0
+    {
+        let (class, expected) = (
+            ErrorClass::ERR_ARG,
+            format!("an array of {count} numbers or more"),
+        );
+        return Err(Error::argument(class, argument, value, expected));
+    }
+    for (index, value) in values.take(count).enumerate() {
         // SAFETY: below `room`.
         unsafe { *target.add(index) = value };
     }
+    Ok(())
 }
 
 /// An array with room for a topology's dimensions.
@@ -145,8 +169,7 @@ pub(crate) unsafe fn MPI_Dims_create(nnodes: i32, ndims: i32, dims: *mut i32) ->
         let mut filled = unsafe { per_dimension(dims, ndims, "dims") }?.to_vec();
         cart::balance(nnodes, &mut filled)?;
         // SAFETY: as above.
-        unsafe { store(filled, dims, ndims) };
-        Ok(())
+        unsafe { store("dims", filled.into_iter(), dims, ndims) }
     })
 }
 
@@ -173,15 +196,13 @@ pub(crate) unsafe fn MPI_Cart_get(
         let own = cart.coords(object.rank() as u32);
         // SAFETY: the arrays have `maxdims` entries (crate head).
         unsafe {
-            store(cart.dims.iter().map(|&dim| dim as i32), dims, maxdims);
-            store(
-                cart.periods.iter().map(|&ring| i32::from(ring)),
-                periods,
-                maxdims,
-            );
-            store(own.into_iter().map(|coord| coord as i32), coords, maxdims);
+            let sizes = cart.dims.iter().map(|&dim| dim as i32);
+            store("dims", sizes, dims, maxdims)?;
+            let rings = cart.periods.iter().map(|&ring| i32::from(ring));
+            store("periods", rings, periods, maxdims)?;
+            let own = own.into_iter().map(|coord| coord as i32);
+            store("coords", own, coords, maxdims)
         }
-        Ok(())
     })
 }
 
@@ -223,8 +244,7 @@ pub(crate) unsafe fn MPI_Cart_coords(
         check_room("maxdims", maxdims, cart.dimensions())?;
         let found = cart.coords(rank).into_iter().map(|coord| coord as i32);
         // SAFETY: the array has `maxdims` entries (crate head).
-        unsafe { store(found, coords, maxdims) };
-        Ok(())
+        unsafe { store("coords", found, coords, maxdims) }
     })
 }
 

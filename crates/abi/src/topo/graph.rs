@@ -94,10 +94,9 @@ pub(crate) unsafe fn MPI_Graph_get(
         check_room("maxedges", maxedges, graph.edges.len())?;
         // SAFETY: the arrays have as many entries as the program says (crate head).
         unsafe {
-            store(graph.index.iter().copied(), index, maxindex);
-            store(graph.edges.iter().copied(), edges, maxedges);
+            store("indx", graph.index.iter().copied(), index, maxindex)?;
+            store("edges", graph.edges.iter().copied(), edges, maxedges)
         }
-        Ok(())
     })
 }
 
@@ -127,8 +126,7 @@ pub(crate) unsafe fn MPI_Graph_neighbors(
         let found = graph.neighbours(rank).iter().copied();
         check_room("maxneighbors", maxneighbors, found.len())?;
         // SAFETY: the array has `maxneighbors` entries (crate head).
-        unsafe { store(found, neighbors, maxneighbors) };
-        Ok(())
+        unsafe { store("neighbors", found, neighbors, maxneighbors) }
     })
 }
 
@@ -296,19 +294,24 @@ pub(crate) unsafe fn MPI_Dist_graph_neighbors(
         check_room("maxoutdegree", maxoutdegree, 0)?;
         // SAFETY: the arrays have as many entries as the program says (crate head); weights only where it wants them.
         unsafe {
-            store(graph.sources.iter().copied(), sources, maxindegree);
+            let (incoming, outgoing) = (graph.sources.iter(), graph.destinations.iter());
+            store("sources", incoming.copied(), sources, maxindegree)?;
             store(
-                graph.destinations.iter().copied(),
+                "destinations",
+                outgoing.copied(),
                 destinations,
                 maxoutdegree,
-            );
-            if let Some((incoming, outgoing)) = &graph.weights {
-                if is_weighted(sourceweights) {
-                    store(incoming.iter().copied(), sourceweights, maxindegree);
-                }
-                if is_weighted(destweights) {
-                    store(outgoing.iter().copied(), destweights, maxoutdegree);
-                }
+            )?;
+            let Some((incoming, outgoing)) = &graph.weights else {
+                return Ok(());
+            };
+            if is_weighted(sourceweights) {
+                let weights = incoming.iter().copied();
+                store("sourceweights", weights, sourceweights, maxindegree)?;
+            }
+            if is_weighted(destweights) {
+                let weights = outgoing.iter().copied();
+                store("destweights", weights, destweights, maxoutdegree)?;
             }
         }
         Ok(())

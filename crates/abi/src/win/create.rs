@@ -12,6 +12,7 @@ use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{MPI_Aint, MPI_Comm, MPI_Info, MPI_Win};
 
 use crate::comm::hints_of;
+use crate::datatype::arguments::need_memory;
 use crate::datatype::host_bytes;
 use crate::error::{run, run_window};
 use crate::handle::{COMMS, Reserved, WINS};
@@ -77,6 +78,13 @@ pub(super) fn publish(handle: Reserved<Window>, window: &Arc<Window>) -> MPI_Win
     handle
 }
 
+/// Refuses constants and memory of a GPU in place of the memory of a window; a negative size is the engine's business.
+pub(super) fn check_base(base: *const c_void, size: MPI_Aint) -> Result<()> {
+    let bytes = usize::try_from(size).unwrap_or(0);
+    need_memory(ErrorClass::ERR_BASE, "base", base, bytes as u64)?;
+    host_bytes("base", base, bytes)
+}
+
 /// Stores the address of this member's memory.
 fn store_base(base: *mut u8, baseptr: *mut c_void) {
     // SAFETY: `baseptr` is the address of a pointer (MPI-5.0, section 12.2.2).
@@ -94,8 +102,7 @@ pub(crate) unsafe fn MPI_Win_create<U: Unit>(
     let call = called::<U>("MPI_Win_create", "MPI_Win_create_c");
     run(call, comm, || {
         make(call, comm, info, win, |comm, hints| {
-            let bytes = usize::try_from(size).unwrap_or(0);
-            if let Err(error) = host_bytes("base", base, bytes) {
+            if let Err(error) = check_base(base, size) {
                 return rma::decline(comm, error, call);
             }
             let (base, unit) = (base.cast(), disp_unit.bytes());
@@ -160,7 +167,7 @@ pub(crate) unsafe fn MPI_Win_attach(win: MPI_Win, base: *mut c_void, size: MPI_A
     run_window("MPI_Win_attach", win, |window| {
         let bytes = usize::try_from(size)
             .map_err(|_| Error::argument(ErrorClass::ERR_SIZE, "size", size, "0 or more bytes"))?;
-        host_bytes("base", base, bytes)?;
+        check_base(base, size)?;
         // SAFETY: the program keeps the memory until it detaches it (crate head).
         unsafe { window.attach(base.cast(), bytes) }
     })

@@ -9,12 +9,11 @@ use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{MPI_Aint, MPI_Comm, MPI_Info, MPI_Win};
 
 use crate::comm::hints_of;
-use crate::datatype::host_bytes;
 use crate::error::raise::{Null, refuse_null};
 use crate::error::run;
 use crate::handle::{COMMS, WINS};
 
-use super::create::publish;
+use super::create::{check_base, publish};
 
 const CALL: &str = "MPIX_Win_create_endpoints";
 const NULL: Null = Null {
@@ -40,7 +39,7 @@ struct Arrays {
 unsafe impl Sync for Arrays {}
 
 impl Arrays {
-    /// The error of the first size that is none, or of memory of a GPU, among those of so many endpoints.
+    /// The error of the first size or address that is none, or of memory of a GPU, among those of so many endpoints.
     fn check(&self, count: usize) -> Result<()> {
         for index in 0..count {
             // SAFETY: as in `part`.
@@ -50,7 +49,10 @@ impl Arrays {
                 let error = Error::argument(ErrorClass::ERR_SIZE, "size", value, "0 or more bytes");
                 return Err(error);
             }
-            host_bytes("base", self.part(index).base.cast(), size as usize)?;
+            let base = self.part(index).base;
+            if !base.is_null() {
+                check_base(base.cast(), size)?;
+            }
         }
         Ok(())
     }
