@@ -28,6 +28,11 @@ const FAST_PATH: [&str; 6] = [
 ];
 
 fn is_fast_path(function: &Function) -> bool {
+/// Whether errors of the function go to an error handler; the tool interface returns codes, also for null pointers.
+fn has_handler(function: &Function) -> bool {
+    function.chapter != "mpi_t"
+}
+
     FAST_PATH.contains(&function.name) || FAST_PATH.contains(&function.base)
 }
 
@@ -70,7 +75,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         match body {
             Some(body) => {
                 entries.add(function, &implemented(function, (body, &bodies[body])));
-                null_calls(&mut nulls, function)?;
+                if has_handler(function) {
+                    null_calls(&mut nulls, function)?;
+                }
             }
             None => {
                 entries.add(function, &missing(function));
@@ -193,13 +200,16 @@ fn implemented(function: &Function, (name, found): (&str, &Implementation)) -> B
     };
     let guard = if is_fast_path(function) {
         "engine::p2p::CHECKED"
+    if !has_handler(function) {
+        return body;
+    }
     } else {
         ""
     };
     body.refuse_null(function, guard, |check| refusal(function, check))
 }
 
-/// The expression that reports a null pointer to the error handler of the function's session, window or communicator, or to the one
+/// The expression that reports a null pointer to the error handler of the function's session, window, file or communicator, or to the one
 /// that it is given.
 fn refusal(function: &Function, check: &NullCheck) -> String {
     let owners = [
@@ -212,6 +222,7 @@ fn refusal(function: &Function, check: &NullCheck) -> String {
     let found = owners.into_iter().find_map(found);
     let (refuse, owner) = found.unwrap_or(("error::raise::refuse_null", "0".to_owned()));
     let NullCheck {
+        ("MPI_File", "error::file::refuse_null"),
         call,
         argument,
         expected,
@@ -229,7 +240,8 @@ fn name_of(function: &Function, rust_type: &str) -> Option<String> {
     found.map(|argument| argument.name)
 }
 
-/// The body of a function that is not written yet. It needs only the communicator among its arguments, to find the error handler.
+/// The body of a function that is not written yet. It needs only the communicator among its arguments, to find the error handler;
+/// functions on files have a handler of their own, those of the tool interface have none.
 fn missing(function: &Function) -> Body {
     let comm = name_of(function, "MPI_Comm").unwrap_or_else(|| "0".to_owned());
     let conversion = if function.rust_result() == "i32" {
@@ -238,8 +250,17 @@ fn missing(function: &Function) -> Body {
         " as _"
     };
     Body::new(format!(
-        "crate::error::raise::missing(\"{}\", {comm}){conversion}",
-        function.name
+    let name = function.name;
+    if function.chapter == "mpi_t" {
+        let code = tool_code(function);
+        return Body::new(format!(
+            "crate::tool::absent(mpi_abi_sys::constants::{code})"
+        ));
+    }
+    if function.chapter == "io" {
+        return Body::new(format!("crate::error::file::missing(\"{name}\")"));
+    }
+        "crate::error::raise::missing(\"{name}\", {comm}){conversion}"
     ))
 }
 
@@ -250,6 +271,26 @@ fn null_calls(text: &mut String, function: &Function) -> std::fmt::Result {
             text,
             "{}({}) null {} = ({});",
             function.name,
+/// The code of a function of the tool interface that is given a name, an index or a handle of something, of which there is nothing.
+fn tool_code(function: &Function) -> &'static str {
+    let indices = [
+        "cvar_index",
+        "pvar_index",
+        "cat_index",
+        "event_index",
+        "source_index",
+    ];
+    let is_index =
+        |(name, kind): &(String, String)| kind == "i32" && indices.contains(&name.as_str());
+    if function.name.ends_with("_get_index") {
+        "MPI_T_ERR_INVALID_NAME"
+    } else if function.rust_parameters().iter().any(is_index) {
+        "MPI_T_ERR_INVALID_INDEX"
+    } else {
+        "MPI_T_ERR_INVALID_HANDLE"
+    }
+}
+
             generate::declared(function),
             null.name,
             passed(function, Some(&null.name))

@@ -45,6 +45,7 @@ mod state;
 mod status;
 mod sync;
 mod text;
+mod tool;
 mod topo;
 mod win;
 

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every function that is not written yet, called through its C symbol: its error reaches the error handler and names it.
+//! Every function that is not written yet, called through its C symbol: its error reaches the error handler and names it. Those of the tool
+//! interface return a code.
 
 use std::sync::atomic::Ordering;
 
-use mpi_abi_sys::constants::{MPI_COMM_SELF, MPI_ERR_UNSUPPORTED_OPERATION, MPI_ERRORS_RETURN};
+use mpi_abi_sys::constants::{
+    MPI_COMM_SELF, MPI_ERR_UNSUPPORTED_OPERATION, MPI_ERRORS_RETURN, MPI_FILE_NULL,
+    MPI_T_ERR_INVALID_HANDLE, MPI_T_ERR_INVALID_INDEX, MPI_T_ERR_INVALID_NAME,
+    MPI_T_ERR_NOT_INITIALIZED,
+};
 use mpi_abi_sys::table;
 use mpi_abi_sys::types::*;
 
@@ -57,16 +62,43 @@ pub(crate) fn every_missing_function_says_so() {
     assert_eq!(code, 0);
     let set = crate::error::handlers::MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
     assert_eq!(set, 0);
-    for (number, (name, call)) in CALLS.iter().enumerate() {
+    let set = crate::error::file::MPI_File_set_errhandler(MPI_FILE_NULL, handler);
+    assert_eq!(set, 0);
+    let mut raised = 0;
+    for (name, call) in CALLS {
         let code = call();
+        let [calls, last] = SEEN.each_ref().map(|seen| seen.load(Ordering::Relaxed));
+        if name.starts_with("MPI_T_") {
+            assert_eq!((code, calls), (MPI_T_ERR_NOT_INITIALIZED, raised), "{name}");
+            continue;
+        }
+        raised += 1;
         assert_eq!(code, MPI_ERR_UNSUPPORTED_OPERATION, "{name}");
         let said = format!("{name}: not implemented yet; `rankpoint info --missing`");
         assert!(text_of(code).contains(&said), "{}", text_of(code));
-        let [calls, last] = SEEN.each_ref().map(|seen| seen.load(Ordering::Relaxed));
-        assert_eq!((calls as usize, last as i32), (number + 1, code), "{name}");
+        assert_eq!((calls, last as i32), (raised, code), "{name}");
     }
+    every_missing_tool_call_has_a_code();
     let set = crate::error::handlers::MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     assert_eq!(set, 0);
+}
+
+/// Between MPI_T_init_thread and MPI_T_finalize.
+fn every_missing_tool_call_has_a_code() {
+    let mut provided = 0;
+    // SAFETY: the result is writable.
+    let code = unsafe { crate::tool::MPI_T_init_thread(0, &raw mut provided) };
+    assert_eq!(code, 0);
+    let codes = [
+        MPI_T_ERR_INVALID_INDEX,
+        MPI_T_ERR_INVALID_HANDLE,
+        MPI_T_ERR_INVALID_NAME,
+    ];
+    for (name, call) in CALLS.iter().filter(|(name, _)| name.starts_with("MPI_T_")) {
+        let code = call();
+        assert!(codes.contains(&code), "{name} returns {code}");
+    }
+    assert_eq!(crate::tool::MPI_T_finalize(), 0);
 }
 
 #[test]

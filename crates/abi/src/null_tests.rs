@@ -131,7 +131,8 @@ fn every_pointer_is_checked_or_may_be_null() {
     let mut checked = 0;
     for function in table::functions() {
         let is_missing = missing.contains(&function.name);
-        if is_missing || function.returns != "int" {
+        // The calls of the tool interface return a code of their own for a null pointer (tests/c/tool_interface.c).
+        if is_missing || function.returns != "int" || function.chapter == "mpi_t" {
             continue;
         }
         for (position, (name, rust)) in function.rust_parameters().iter().enumerate() {

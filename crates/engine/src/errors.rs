@@ -88,6 +88,24 @@ error_classes! {
     ERR_SESSION = 60, "invalid session";
     ERR_ERRHANDLER = 61, "invalid error handler";
     ERR_ABI = 62, "unsupported use of the ABI";
+    T_ERR_CANNOT_INIT = 1001, "the tool interface cannot be initialised";
+    T_ERR_NOT_ACCESSIBLE = 1002, "the tool interface is not accessible";
+    T_ERR_NOT_INITIALIZED = 1003, "MPI_T_init_thread has not been called";
+    T_ERR_NOT_SUPPORTED = 1004, "the request is not supported";
+    T_ERR_MEMORY = 1005, "out of memory";
+    T_ERR_INVALID = 1006, "invalid argument";
+    T_ERR_INVALID_INDEX = 1007, "there is no such index";
+    T_ERR_INVALID_ITEM = 1008, "there is no such item";
+    T_ERR_INVALID_SESSION = 1009, "invalid session of the tool interface";
+    T_ERR_INVALID_HANDLE = 1010, "invalid handle of the tool interface";
+    T_ERR_INVALID_NAME = 1011, "there is nothing with this name";
+    T_ERR_OUT_OF_HANDLES = 1012, "no more handles";
+    T_ERR_OUT_OF_SESSIONS = 1013, "no more sessions";
+    T_ERR_CVAR_SET_NOT_NOW = 1014, "the variable cannot be set now";
+    T_ERR_CVAR_SET_NEVER = 1015, "the variable cannot be set";
+    T_ERR_PVAR_NO_WRITE = 1016, "the variable cannot be written or reset";
+    T_ERR_PVAR_NO_STARTSTOP = 1017, "the variable cannot be started or stopped";
+    T_ERR_PVAR_NO_ATOMIC = 1018, "the variable cannot be read and reset at once";
 }
 
 /// An error: its class and the sentence that explains it.

@@ -16,6 +16,7 @@ use mpi_abi_sys::constants::{
 use mpi_abi_sys::types::{Callback, MPI_Comm, MPI_Errhandler, MPI_Win};
 
 use super::codes::text_of_added;
+use super::file;
 use super::raise::{
     self, Null, handler_of, handlers_of_none, inactive, invoke, raise, raise_to, run, run_any_time,
     set_handler_of_none,
@@ -96,7 +97,7 @@ fn sweep() {
         }
     });
     // Collected after the freed ones: an object that gets a handler meanwhile gets it from the program, so it was not freed.
-    let mut used: HashSet<u64> = handlers_of_none().collect();
+    let mut used: HashSet<u64> = handlers_of_none().chain([file::handler()]).collect();
     SESSIONS.each(|_, session| {
         used.insert(session.handler());
     });
@@ -190,7 +191,7 @@ pub(crate) fn MPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: i32) -> i32 {
 }
 
 /// The error of a program that calls an error handler.
-fn raised_by_program(errorcode: i32) -> Error {
+pub(super) fn raised_by_program(errorcode: i32) -> Error {
     let text = match text_of_added(errorcode) {
         Some(text) if !text.is_empty() => format!("the program raised this error: {text}"),
         _ => "the program raised this error".to_owned(),

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Errors (MPI-5.0, chapter 9): how a failed call reports them, codes and classes, and the program's error handlers.
 //!
-//! [`mod@raise`] hands an error of the engine to the handler of its communicator, [`window`] to that of its window; [`handlers`] and [`codes`] are the calls.
+//! [`mod@raise`] hands an error of the engine to the handler of its communicator, [`window`] to that of its window, [`mod@file`] to that of
+//! files; [`handlers`] and [`codes`] are the calls.
 
 pub(crate) mod codes;
+pub(crate) mod file;
 pub(crate) mod handlers;
 pub(crate) mod raise;
 pub(crate) mod window;

@@ -277,10 +277,11 @@ pub(crate) fn tell(text: impl std::fmt::Display) {
 #[cold]
 #[inline(never)]
 pub(crate) fn missing(name: &'static str, comm: MPI_Comm) -> i32 {
+    raise(name, comm, missing_error())
+}
+
+/// The error of such a function.
+pub(super) fn missing_error() -> Error {
     let text = "not implemented yet; `rankpoint info --missing` lists what is not";
-    raise(
-        name,
-        comm,
-        Error::new(ErrorClass::ERR_UNSUPPORTED_OPERATION, text),
-    )
+    Error::new(ErrorClass::ERR_UNSUPPORTED_OPERATION, text)
 }
