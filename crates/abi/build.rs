@@ -4,7 +4,8 @@
 //! A function is implemented when a file in `src/` defines `pub(crate) fn MPI_X(` (or `unsafe fn`), or names it in a row
 //! of a macro's table (a line of words that starts with `MPI_` and ends with `;`); a large-count form uses
 //! its base's body, whose count parameters are generic. The compiler checks that body and table agree. All others raise
-//! MPI_ERR_UNSUPPORTED_OPERATION and stand in the list of missing functions.
+//! MPI_ERR_UNSUPPORTED_OPERATION and stand in the list of missing functions. Functions that MPI-3.0 removed are exported, too, with the
+//! bodies of those that replaced them.
 //!
 //! `mpi_abi_sys::generate` writes the text; bodies, refusals of null pointers and the list of missing functions are decided here. The
 //! tests call every function with each pointer null that it refuses.
@@ -27,12 +28,12 @@ const FAST_PATH: [&str; 6] = [
     "MPI_Testall",
 ];
 
-fn is_fast_path(function: &Function) -> bool {
 /// Whether errors of the function go to an error handler; the tool interface returns codes, also for null pointers.
 fn has_handler(function: &Function) -> bool {
     function.chapter != "mpi_t"
 }
 
+fn is_fast_path(function: &Function) -> bool {
     FAST_PATH.contains(&function.name) || FAST_PATH.contains(&function.base)
 }
 
@@ -44,13 +45,20 @@ struct Implementation {
     is_nonblocking: bool,
 }
 
+/// A function, and the one that replaced it if MPI-3.0 removed it.
+type Exported = (Function, &'static str);
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo:rerun-if-changed=src");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
     let mut bodies = BTreeMap::new();
     scan(Path::new("src"), &mut bodies)?;
-    let functions = table::functions();
-    let known: Vec<&str> = functions.iter().map(|function| function.name).collect();
+    let functions = table::functions().into_iter().map(|it| (it, ""));
+    let functions: Vec<Exported> = functions.chain(table::removed_functions()).collect();
+    let known: Vec<&str> = functions
+        .iter()
+        .map(|(function, _)| function.name)
+        .collect();
     if let Some((name, body)) = bodies
         .iter()
         .find(|(name, _)| !known.contains(&name.as_str()))
@@ -63,18 +71,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
     let mut missing_names = String::new();
     let (mut nulls, mut missing_calls) = (String::new(), String::new());
-    for function in &functions {
-        let same_shape = |name: &&str| {
-            let base = functions.iter().find(|other| other.name == *name);
-            base.is_some_and(|base| base.parameters.len() == function.parameters.len())
-        };
-        let candidates = [function.name, function.base].into_iter();
-        let body = candidates
-            .filter(same_shape)
-            .find(|name| bodies.contains_key(*name));
-        match body {
+    for exported in &functions {
+        let (function, _) = exported;
+        match body_of(exported, &functions, &bodies) {
             Some(body) => {
-                entries.add(function, &implemented(function, (body, &bodies[body])));
+                entries.add(function, &implemented(function, body));
                 if has_handler(function) {
                     null_calls(&mut nulls, function)?;
                 }
@@ -114,6 +115,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         format!("missing_calls! {{\n{missing_calls}}}\n"),
     )?;
     Ok(())
+}
+
+/// The body that implements a function: its own, that of the form without large counts, or that of the function that replaced it.
+fn body_of<'a>(
+    (function, replacement): &Exported,
+    functions: &[Exported],
+    bodies: &'a BTreeMap<String, Implementation>,
+) -> Option<(&'static str, &'a Implementation)> {
+    let same_shape = |name: &&str| {
+        let found = functions.iter().find(|(other, _)| other.name == *name);
+        found.is_some_and(|(found, _)| found.parameters.len() == function.parameters.len())
+    };
+    let candidates = [function.name, function.base, replacement];
+    let mut candidates = candidates.into_iter().filter(same_shape);
+    candidates.find_map(|name| Some((name, bodies.get(name)?)))
 }
 
 /// The names of the predefined handles.
@@ -193,6 +209,9 @@ fn module_of(path: &Path) -> String {
 fn implemented(function: &Function, (name, found): (&str, &Implementation)) -> Body {
     let path = format!("crate::{}::{name}", found.module);
     let body = Body::new(generate::call(function, &path));
+    if !has_handler(function) {
+        return body;
+    }
     let body = if is_fast_path(function) || found.is_nonblocking {
         body
     } else {
@@ -200,9 +219,6 @@ fn implemented(function: &Function, (name, found): (&str, &Implementation)) -> B
     };
     let guard = if is_fast_path(function) {
         "engine::p2p::CHECKED"
-    if !has_handler(function) {
-        return body;
-    }
     } else {
         ""
     };
@@ -215,6 +231,7 @@ fn refusal(function: &Function, check: &NullCheck) -> String {
     let owners = [
         ("MPI_Session", "env::session::refuse_null"),
         ("MPI_Win", "error::window::refuse_null"),
+        ("MPI_File", "error::file::refuse_null"),
         ("MPI_Comm", "error::raise::refuse_null"),
         ("MPI_Errhandler", "error::handlers::refuse_null"),
     ];
@@ -222,7 +239,6 @@ fn refusal(function: &Function, check: &NullCheck) -> String {
     let found = owners.into_iter().find_map(found);
     let (refuse, owner) = found.unwrap_or(("error::raise::refuse_null", "0".to_owned()));
     let NullCheck {
-        ("MPI_File", "error::file::refuse_null"),
         call,
         argument,
         expected,
@@ -243,13 +259,6 @@ fn name_of(function: &Function, rust_type: &str) -> Option<String> {
 /// The body of a function that is not written yet. It needs only the communicator among its arguments, to find the error handler;
 /// functions on files have a handler of their own, those of the tool interface have none.
 fn missing(function: &Function) -> Body {
-    let comm = name_of(function, "MPI_Comm").unwrap_or_else(|| "0".to_owned());
-    let conversion = if function.rust_result() == "i32" {
-        ""
-    } else {
-        " as _"
-    };
-    Body::new(format!(
     let name = function.name;
     if function.chapter == "mpi_t" {
         let code = tool_code(function);
@@ -260,17 +269,17 @@ fn missing(function: &Function) -> Body {
     if function.chapter == "io" {
         return Body::new(format!("crate::error::file::missing(\"{name}\")"));
     }
+    let comm = name_of(function, "MPI_Comm").unwrap_or_else(|| "0".to_owned());
+    let conversion = if function.rust_result() == "i32" {
+        ""
+    } else {
+        " as _"
+    };
+    Body::new(format!(
         "crate::error::raise::missing(\"{name}\", {comm}){conversion}"
     ))
 }
 
-/// For the tests: a call of the function with each pointer null that it refuses.
-fn null_calls(text: &mut String, function: &Function) -> std::fmt::Result {
-    for null in function.not_null() {
-        writeln!(
-            text,
-            "{}({}) null {} = ({});",
-            function.name,
 /// The code of a function of the tool interface that is given a name, an index or a handle of something, of which there is nothing.
 fn tool_code(function: &Function) -> &'static str {
     let indices = [
@@ -291,6 +300,13 @@ fn tool_code(function: &Function) -> &'static str {
     }
 }
 
+/// For the tests: a call of the function with each pointer null that it refuses.
+fn null_calls(text: &mut String, function: &Function) -> std::fmt::Result {
+    for null in function.not_null() {
+        writeln!(
+            text,
+            "{}({}) null {} = ({});",
+            function.name,
             generate::declared(function),
             null.name,
             passed(function, Some(&null.name))

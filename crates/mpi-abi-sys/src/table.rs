@@ -2,6 +2,7 @@
 //! The tables of the MPI 5.0 ABI as data: the single source of `mpi.h`, of the declarations and of the C entry points.
 
 const FUNCTIONS: &str = include_str!("../table/functions.tsv");
+const REMOVED: &str = include_str!("../table/removed.tsv");
 const CONSTANTS: &str = include_str!("../table/constants.tsv");
 const TYPES: &str = include_str!("../table/types.tsv");
 const HANDLES: &str = include_str!("../table/handles.md");
@@ -276,41 +277,50 @@ impl Function {
 
 /// All functions.
 pub fn functions() -> Vec<Function> {
-    rows(FUNCTIONS)
+    rows(FUNCTIONS).iter().map(function).collect()
+}
+
+/// The functions that MPI-3.0 removed and libraries of the ABI export for old programs, each with the one that replaced it. `mpi.h` does
+/// not declare them.
+pub fn removed_functions() -> Vec<(Function, &'static str)> {
+    let rows = rows(REMOVED);
+    let removed = rows
         .iter()
-        .map(|row| {
-            let standard = row.get("standard_parameters");
-            let text = if standard.is_empty() {
-                row.get("parameters")
-            } else {
-                standard
-            };
-            let parameters = text
-                .split(';')
-                .map(str::trim)
-                .filter(|p| !p.is_empty() && *p != "void")
-                .collect();
-            let base = match row.get("name") {
-                "MPI_Psend_init_c" => "MPI_Psend_init",
-                "MPI_Precv_init_c" => "MPI_Precv_init",
-                _ => row.get("large_count_form_of"),
-            };
-            Function {
-                name: row.get("name"),
-                returns: row.get("returns"),
-                parameters,
-                base,
-                deprecated_in: row.get("deprecated_in"),
-                chapter: row.get("chapter"),
-                kinds: cells(row.get("parameter_kinds"))
-                    .filter_map(|cell| cell.split_once(':')?.1.split_once(':'))
-                    .collect(),
-                lengths: cells(row.get("array_lengths"))
-                    .filter_map(|cell| cell.split_once(':'))
-                    .collect(),
-            }
-        })
-        .collect()
+        .map(|row| (function(row), row.get("replaced_by")));
+    removed.collect()
+}
+
+fn function(row: &Row) -> Function {
+    let standard = row.get("standard_parameters");
+    let text = if standard.is_empty() {
+        row.get("parameters")
+    } else {
+        standard
+    };
+    let parameters = text
+        .split(';')
+        .map(str::trim)
+        .filter(|p| !p.is_empty() && *p != "void")
+        .collect();
+    let base = match row.get("name") {
+        "MPI_Psend_init_c" => "MPI_Psend_init",
+        "MPI_Precv_init_c" => "MPI_Precv_init",
+        _ => row.get("large_count_form_of"),
+    };
+    Function {
+        name: row.get("name"),
+        returns: row.get("returns"),
+        parameters,
+        base,
+        deprecated_in: row.get("deprecated_in"),
+        chapter: row.get("chapter"),
+        kinds: cells(row.get("parameter_kinds"))
+            .filter_map(|cell| cell.split_once(':')?.1.split_once(':'))
+            .collect(),
+        lengths: cells(row.get("array_lengths"))
+            .filter_map(|cell| cell.split_once(':'))
+            .collect(),
+    }
 }
 
 /// The parts of a cell that lists parameters.

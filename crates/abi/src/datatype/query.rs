@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use engine::datatype::{Combiner, Datatype};
 use engine::{Error, ErrorClass, Result};
+use layout::Layout;
 use mpi_abi_sys::constants as abi;
 use mpi_abi_sys::types::{MPI_Aint, MPI_Count, MPI_Datatype};
 
@@ -98,6 +99,35 @@ pub(crate) unsafe fn MPI_Type_get_extent_x(
 ) -> i32 {
     // SAFETY: passed on.
     unsafe { MPI_Type_get_extent(datatype, lb, extent) }
+}
+
+/// A call of MPI-1, which asks for a part of the bounds.
+fn part_of_bounds(
+    call: &'static str,
+    datatype: MPI_Datatype,
+    result: *mut MPI_Aint,
+    read: impl FnOnce(&Layout) -> i64,
+) -> i32 {
+    run(call, 0, || {
+        let part = read(DATATYPES.find(datatype, "datatype")?.layout());
+        // SAFETY: the result is writable (crate head).
+        unsafe { *result = part as MPI_Aint };
+        Ok(())
+    })
+}
+
+pub(crate) unsafe fn MPI_Type_extent(datatype: MPI_Datatype, extent: *mut MPI_Aint) -> i32 {
+    part_of_bounds("MPI_Type_extent", datatype, extent, Layout::extent)
+}
+
+pub(crate) unsafe fn MPI_Type_lb(datatype: MPI_Datatype, displacement: *mut MPI_Aint) -> i32 {
+    part_of_bounds("MPI_Type_lb", datatype, displacement, Layout::lower_bound)
+}
+
+pub(crate) unsafe fn MPI_Type_ub(datatype: MPI_Datatype, displacement: *mut MPI_Aint) -> i32 {
+    part_of_bounds("MPI_Type_ub", datatype, displacement, |layout| {
+        layout.lower_bound() + layout.extent()
+    })
 }
 
 pub(crate) unsafe fn MPI_Type_get_true_extent<C: CountOut>(
