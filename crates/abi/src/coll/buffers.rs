@@ -10,7 +10,7 @@ use engine::comm::Comm;
 use engine::p2p::{CHECKED, Memory};
 use engine::rma::BufferUse;
 use engine::{Error, ErrorClass, Result};
-use mpi_abi_sys::constants::{MPI_BYTE, MPI_IN_PLACE};
+use mpi_abi_sys::constants::{MPI_BYTE, MPI_DATATYPE_NULL, MPI_IN_PLACE};
 use mpi_abi_sys::types::MPI_Datatype;
 
 use crate::datatype::{contiguous_span, host_memory as memory};
@@ -22,6 +22,8 @@ pub(crate) struct Names {
     buf: &'static str,
     count: &'static str,
     datatype: &'static str,
+    /// Whether 0 elements may have MPI_DATATYPE_NULL for a type, as in MPICH.
+    needs_no_type: bool,
     /// Names of the arrays with an entry for each rank.
     counts: &'static str,
     displacements: &'static str,
@@ -33,6 +35,7 @@ pub(crate) const SENT: Names = Names {
     buf: "sendbuf",
     count: "sendcount",
     datatype: "sendtype",
+    needs_no_type: false,
     counts: "sendcounts",
     displacements: "sdispls",
     datatypes: "sendtypes",
@@ -42,6 +45,7 @@ pub(crate) const RECEIVED: Names = Names {
     buf: "recvbuf",
     count: "recvcount",
     datatype: "recvtype",
+    needs_no_type: false,
     counts: "recvcounts",
     displacements: "rdispls",
     datatypes: "recvtypes",
@@ -93,6 +97,7 @@ pub(crate) const COMBINED: Names = Names {
 /// Names of elements that are both sent and received.
 pub(crate) const ONLY: Names = Names {
     buf: "buffer",
+    needs_no_type: true,
     ..SENT_VECTOR
 };
 
@@ -165,9 +170,19 @@ impl Elements {
         contiguous_span(self.buf, self.count, self.datatype)
     }
 
+    /// Their type: bytes if there are none and the call needs no type for that.
+    fn type_of_some(&self) -> MPI_Datatype {
+        let is_none = self.count == 0 && self.datatype == MPI_DATATYPE_NULL;
+        if self.names.needs_no_type && is_none {
+            MPI_BYTE
+        } else {
+            self.datatype
+        }
+    }
+
     /// Their memory, checked.
     pub(crate) fn memory(self) -> Result<Memory<'static>> {
-        let found = memory(self.buf, self.count, self.datatype);
+        let found = memory(self.buf, self.count, self.type_of_some());
         let found = found.map_err(|error| self.names.blame(error))?;
         let used = match self.names.are_received() {
             true => BufferUse::Written,
@@ -337,7 +352,7 @@ fn general_all_and_all(
 /// Elements that a collective may keep.
 pub(crate) fn block(elements: Elements) -> Result<Block> {
     elements.memory()?;
-    let datatype = DATATYPES.find(elements.datatype, elements.names.datatype)?;
+    let datatype = DATATYPES.find(elements.type_of_some(), elements.names.datatype)?;
     let (base, count) = (elements.buf.cast_mut().cast(), elements.count as usize);
     // SAFETY: a program leaves the buffers of a collective alone until it is complete (crate head).
     Ok(unsafe { Block::of(base, count, datatype) })

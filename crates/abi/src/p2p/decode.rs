@@ -6,9 +6,10 @@
 use core::ffi::c_void;
 use std::sync::atomic::Ordering;
 
-use engine::Result;
 use engine::comm::Comm;
 use engine::p2p::Memory;
+use engine::{Error, Result};
+use mpi_abi_sys::constants::MPI_DATATYPE_NULL;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
 use crate::datatype::{Count, arguments, memory, target_memory};
@@ -26,7 +27,7 @@ pub(crate) fn decode(
     comm: MPI_Comm,
 ) -> Result<(&'static Comm, Memory<'static>)> {
     let comm = COMMS.find(comm, "comm")?; // account: communicator
-    Ok((comm, memory(buf, count.into(), datatype)?)) // account: datatype
+    Ok((comm, source(buf, count.into(), datatype)?)) // account: datatype
 }
 
 /// As [`decode`], of a buffer that is received into.
@@ -38,7 +39,32 @@ pub(crate) fn decode_target(
     comm: MPI_Comm,
 ) -> Result<(&'static Comm, Memory<'static>)> {
     let comm = COMMS.find(comm, "comm")?; // account: communicator
-    Ok((comm, target_memory(buf, count.into(), datatype)?)) // account: datatype
+    Ok((comm, target(buf, count.into(), datatype)?)) // account: datatype
+}
+
+/// The memory of a message that is sent.
+#[inline(always)]
+fn source(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Result<Memory<'static>> {
+    memory(buf, count, datatype).or_else(|error| no_elements(error, count, datatype))
+}
+
+/// The memory of a message that is received.
+#[inline(always)]
+pub(super) fn target(
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Result<Memory<'static>> {
+    target_memory(buf, count, datatype).or_else(|error| no_elements(error, count, datatype))
+}
+
+/// A message without elements needs no datatype, as in MPICH; others fail with this error.
+#[cold]
+fn no_elements(error: Error, count: i64, datatype: MPI_Datatype) -> Result<Memory<'static>> {
+    if count == 0 && datatype == MPI_DATATYPE_NULL {
+        return Ok(Memory::contiguous(core::ptr::null_mut(), 0));
+    }
+    Err(error)
 }
 
 /// Rank and tag in one register: with them the calls that leave the fast path are jumps.

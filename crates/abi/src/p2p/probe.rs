@@ -11,7 +11,7 @@ use engine::request::RequestId;
 use mpi_abi_sys::constants::MPI_MESSAGE_NULL;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, MPI_Status};
 
-use crate::datatype::target_memory;
+use super::decode::target;
 use crate::error::run;
 use crate::handle::COMMS;
 use crate::state::require_process;
@@ -111,7 +111,7 @@ unsafe fn start_matched(
 ) -> Result<RequestId> {
     // SAFETY: the handle is readable and writable (crate head).
     let message = unsafe { &mut *message };
-    let target = target_memory(buf, count, datatype)?;
+    let target = target(buf, count, datatype)?;
     // SAFETY: the program keeps the buffer until the request completes (crate head).
     let id = unsafe {
         probe::imrecv(

@@ -10,8 +10,8 @@ use engine::p2p::{self, Memory, Mode, PROC_NULL};
 use engine::rma::{self, BufferUse};
 use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
 
-use super::decode::{decode, decode_target};
-use crate::datatype::{arguments, target_memory};
+use super::decode::{decode, decode_target, target};
+use crate::datatype::arguments;
 use crate::error::run;
 use crate::naming::{Number, named};
 use crate::status::store_single;
@@ -70,7 +70,7 @@ pub(crate) unsafe fn MPI_Sendrecv(
 ) -> i32 {
     run(named!("MPI_Sendrecv", sendcount), comm, || {
         let (comm, send) = decode(sendbuf, sendcount, sendtype, comm)?;
-        let receive = target_memory(recvbuf, recvcount.into(), recvtype)?;
+        let receive = target(recvbuf, recvcount.into(), recvtype)?;
         // SAFETY: passed on.
         let found = unsafe {
             exchange(
@@ -140,7 +140,7 @@ pub(crate) unsafe fn MPI_Isendrecv(
 ) -> i32 {
     run(named!("MPI_Isendrecv", sendcount), comm, || {
         let (comm, send) = decode(sendbuf, sendcount, sendtype, comm)?;
-        let receive = target_memory(recvbuf, recvcount.into(), recvtype)?;
+        let receive = target(recvbuf, recvcount.into(), recvtype)?;
         let call = named!("MPI_Isendrecv", sendcount);
         let _entered = (
             rma::enter_message(comm, call, &send, BufferUse::Read)?,
