@@ -6,8 +6,9 @@ usage: run.py PREFIX FOLDER [--quick] [--flags=WORDS]
 
 PREFIX is where Rankpoint is installed, FOLDER a place to work in, whose build of mpi4py is kept. A line of pass.txt names a
 file of mpi4py's test folder and the numbers of ranks that it has to pass on; NAME=VALUE is set for it, and -TEXT leaves out the
-tests whose names contain TEXT. --flags are for mpiexec. --quick runs each file once, on the most ranks up to 4, files with the same settings in one job. The
-last line printed is "N passed, N failed, N skipped", counted in test functions and ranks.
+tests whose names contain TEXT. Tests find NumPy, which makes most of them several times as long; with --quick those of the files
+marked +numpy alone. --flags are for mpiexec. --quick runs each file once, on the most ranks up to 4, files with the same settings in
+one job. The last line printed is "N passed, N failed, N skipped", counted in test functions and ranks.
 """
 
 import os
@@ -20,6 +21,7 @@ import time
 from pathlib import Path
 
 VERSION = "4.1.2"
+NUMPY = "numpy>=2,<3"
 LIMIT_S = 300
 # More ranks than the cores of most machines, and few enough for Python.
 QUICK_RANKS = 4
@@ -36,13 +38,13 @@ def pip(*arguments, **variables):
 
 
 def build(prefix, folder):
-    """The folder of the built package and that of its tests; built once for each state of the header."""
+    """The folders of the built package, of NumPy and of the tests; built once for each state of the header."""
     source = folder / f"mpi4py-{VERSION}"
-    site = folder / "site"
+    site, numpy = folder / "site", folder / "numpy"
     stamp = folder / "built"
-    header = (prefix / "include/mpi.h").read_text(encoding="utf-8")
-    if stamp.exists() and stamp.read_text(encoding="utf-8") == header:
-        return site, source / "test"
+    state = (prefix / "include/mpi.h").read_text(encoding="utf-8") + NUMPY
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == state:
+        return site, numpy, source / "test"
     folder.mkdir(parents=True, exist_ok=True)
     print(f"building mpi4py {VERSION} with {prefix}/bin/mpicc, which takes minutes ...", flush=True)
     pip("download", "--no-deps", "--no-binary", "mpi4py", "--dest", str(folder), f"mpi4py=={VERSION}")
@@ -54,8 +56,9 @@ def build(prefix, folder):
         "install", "--upgrade", "--no-deps", "--no-binary", "mpi4py", "--target", str(site), str(archive),
         MPICC=str(prefix / "bin/mpicc"),
     )
-    stamp.write_text(header, encoding="utf-8")
-    return site, source / "test"
+    pip("install", "--upgrade", "--only-binary", ":all:", "--target", str(numpy), NUMPY)
+    stamp.write_text(state, encoding="utf-8")
+    return site, numpy, source / "test"
 
 
 def excuse_files(tests):
@@ -69,35 +72,40 @@ def excuse_files(tests):
 
 
 def listed():
-    """File names, numbers of ranks, what is set and what is left out, of pass.txt."""
+    """File names, numbers of ranks, what is set, what is left out and what is marked, of pass.txt."""
     text = Path(__file__).with_name("pass.txt").read_text(encoding="utf-8")
     lines = [line.split("#")[0].split() for line in text.splitlines()]
     left_out = [[word[1:] for word in words[1:] if word.startswith("-")] for words in lines]
     numbers = [[int(word) for word in words[1:] if word.isdigit()] for words in lines]
     settings = [dict(word.split("=") for word in words[1:] if "=" in word) for words in lines]
-    return [(words[0], *rest) for words, *rest in zip(lines, numbers, settings, left_out) if words]
+    marks = [{word for word in words[1:] if word.startswith("+")} for words in lines]
+    return [(words[0], *rest) for words, *rest in zip(lines, numbers, settings, left_out, marks) if words]
 
 
 def jobs(rows, quick):
-    """The jobs for rows of pass.txt: names of files, ranks, what is set and what is left out."""
+    """The jobs for rows of pass.txt: names of files, ranks, what is set, what is left out, and whether there is NumPy."""
     if not quick:
-        return [([name], ranks, settings, left_out) for name, numbers, settings, left_out in rows for ranks in numbers]
+        return [([name], ranks, *rest, True) for name, numbers, *rest, _ in rows for ranks in numbers]
     together = {}
-    for name, numbers, settings, left_out in rows:
+    for name, numbers, settings, left_out, marks in rows:
         ranks = max(number for number in numbers if number <= QUICK_RANKS)
+        with_numpy = "+numpy" in marks
         # Tests are left out by their names alone, so files with such tests have jobs of their own.
-        alike = (ranks, *settings.items(), *([name] if left_out else []))
-        names, *_ = together.setdefault(alike, ([], ranks, settings, left_out))
+        alike = (ranks, with_numpy, *settings.items(), *([name] if left_out else []))
+        names, *_ = together.setdefault(alike, ([], ranks, settings, left_out, with_numpy))
         names.append(name)
     return list(together.values())
 
 
-def run(prefix, flags, site, tests, names, ranks, settings, left_out):
-    """Passed, failed and skipped tests of files on so many ranks, and what was printed."""
+def run(prefix, flags, sites, tests, names, ranks, settings, left_out):
+    """Passed, failed and skipped tests of files on so many ranks with these folders of packages, and what was printed."""
     command = [str(prefix / "bin/mpiexec"), *flags, "--timeout", str(LIMIT_S), "-l", "-n", str(ranks)]
     command += [sys.executable, "main.py", "-q", "-i", f"({'|'.join(names)})\\.py"]
     command += [word for text in left_out for word in ("-x", text)]
-    environment = {**os.environ, **settings, "PYTHONPATH": str(site), "LD_LIBRARY_PATH": str(prefix / "lib")}
+    path = os.pathsep.join(map(str, sites))
+    # A rank has one core at most, and NumPy's threads would take the others'.
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", **settings, "PYTHONPATH": path}
+    environment["LD_LIBRARY_PATH"] = str(prefix / "lib")
     done = subprocess.run(
         command, cwd=tests, env=environment, text=True, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
@@ -115,14 +123,16 @@ def main():
     quick = "--quick" in sys.argv[3:]
     flags = [word for option in sys.argv[3:] if option.startswith("--flags=") for word in shlex.split(option[8:])]
     prefix, folder = (Path(argument).resolve() for argument in sys.argv[1:3])
-    site, tests = build(prefix, folder)
+    site, numpy, tests = build(prefix, folder)
     excuse_files(tests)
     total = [0, 0, 0]
-    for names, ranks, settings, left_out in jobs(listed(), quick):
+    for names, ranks, settings, left_out, with_numpy in jobs(listed(), quick):
         start = time.monotonic()
-        *counts, output = run(prefix, flags, site, tests, names, ranks, settings, left_out)
+        sites = [site, numpy] if with_numpy else [site]
+        *counts, output = run(prefix, flags, sites, tests, names, ranks, settings, left_out)
         seconds = time.monotonic() - start
-        print(f"{' '.join(names)} on {ranks} ranks {settings or ''}: {seconds:.1f} s", flush=True)
+        how = "with NumPy" if with_numpy else ""
+        print(f"{' '.join(names)} on {ranks} ranks {settings or ''} {how}: {seconds:.1f} s", flush=True)
         if counts[1]:
             print(f"FAILED:\n{output}")
         total = [sum(pair) for pair in zip(total, counts)]

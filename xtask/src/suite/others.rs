@@ -37,7 +37,7 @@ pub(super) fn python(scope: Scope) -> Result<Found, String> {
         script: "tests/mpi4py/run.py",
         arguments: [&["--quick"], &[]],
         needs: &[tools::CC, tools::PIP, tools::PYTHON_HEADERS],
-        limit_s: 1800,
+        limit_s: 5400,
     };
     suite.run_with_offers_too(scope)
 }
