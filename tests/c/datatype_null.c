@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  * RANKS: 1 2
  * NEEDS: checked arguments
- * MPI_DATATYPE_NULL as the type of 0 elements: messages, MPI_Bcast and the entries of MPI_Alltoallw need none, as in MPICH. With elements,
+ * MPI_DATATYPE_NULL as the type of 0 elements: messages, MPI_Bcast and the entries of MPI_Alltoallw need none, as in Intel MPI. With elements,
  * also to and from MPI_PROC_NULL, and everywhere else it is MPI_ERR_TYPE. */
 #include "check.h"
 

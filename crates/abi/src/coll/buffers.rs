@@ -22,7 +22,7 @@ pub(crate) struct Names {
     buf: &'static str,
     count: &'static str,
     datatype: &'static str,
-    /// Whether 0 elements may have MPI_DATATYPE_NULL for a type, as in MPICH.
+    /// Whether 0 elements may have MPI_DATATYPE_NULL for a type, as in Intel MPI.
     needs_no_type: bool,
     /// Names of the arrays with an entry for each rank.
     counts: &'static str,
