@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use rankpoint::testkit::{RankTest, is_rank, run, start};
+use rankpoint::testkit::{Failed, RankTest, is_rank, run, start};
 use rankpoint::{Result, Source, Universe};
 
 fn probe_each_other() -> Result<()> {
@@ -89,4 +89,58 @@ fn a_collective_is_as_old_as_its_call() {
         ages.len() == 2 && ages.iter().all(|age| *age >= 1.0),
         "{failed}"
     );
+}
+
+fn reduce_but_for_the_first(rounds: u32) -> Result<()> {
+    let universe = Universe::init()?;
+    let world = universe.world();
+    for _ in 0..rounds {
+        world.all_reduce_value(1u64, rankpoint::Op::SUM)?;
+    }
+    if world.rank() != 0 {
+        world.all_reduce_value(1u64, rankpoint::Op::SUM)?;
+        // The others are to wait until the time is up.
+        universe.abort(99);
+    }
+    Ok(())
+}
+
+/// The report of ranks that wait in a collective which rank 0 has left out.
+#[track_caller]
+fn expect_wait_for_the_first(failed: &Failed) {
+    let part = "in Communicator::all_reduce for rank 0, which waits in MPI_Finalize";
+    assert!(failed.reason.contains(part), "{failed}");
+    assert!(failed.reason.contains("time"), "{failed}");
+}
+
+#[test]
+fn finalize_takes_no_part_in_the_first_collective_of_others() {
+    const TEST: RankTest = RankTest::new(
+        concat!(
+            module_path!(),
+            "::finalize_takes_no_part_in_the_first_collective_of_others"
+        ),
+        &[3],
+    )
+    .timeout(Duration::from_secs(4));
+    if is_rank() {
+        return run(&TEST, || reduce_but_for_the_first(0));
+    }
+    expect_wait_for_the_first(&start(&TEST).expect_err("rank 0 leaves a collective out"));
+}
+
+#[test]
+fn finalize_takes_no_part_in_later_collectives_of_others() {
+    const TEST: RankTest = RankTest::new(
+        concat!(
+            module_path!(),
+            "::finalize_takes_no_part_in_later_collectives_of_others"
+        ),
+        &[3],
+    )
+    .timeout(Duration::from_secs(4));
+    if is_rank() {
+        return run(&TEST, || reduce_but_for_the_first(3));
+    }
+    expect_wait_for_the_first(&start(&TEST).expect_err("rank 0 leaves a collective out"));
 }

@@ -109,6 +109,12 @@ impl Comm {
         Self::build(process, member, vci, context, group, None, name, true)
     }
 
+    /// The same for the library's own use: no list of communicators has it.
+    pub(crate) fn new_unlisted(process: &'static Process, context: u32, group: Group) -> Arc<Self> {
+        let (member, vci) = (process.index().get(), process.vci());
+        Self::build(process, member, vci, context, group, None, "", false)
+    }
+
     /// An intercommunicator from the group of `local`, which becomes its own, to `remote`.
     ///
     /// # Errors

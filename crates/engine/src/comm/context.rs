@@ -22,9 +22,11 @@ pub(crate) const WORLD: u32 = 0;
 pub(crate) const ITSELF: u32 = 2;
 /// Context id of agreements among processes that share no communicator (MPI_Comm_create_from_group).
 pub(crate) const BOOTSTRAP: u32 = 4;
+/// Context id of MPI_Finalize, in which all ranks wait for each other: a program's collectives never match it.
+pub(crate) const DEPARTURE: u32 = 6;
 /// The context id of a communicator whose members have not agreed yet; no leader assigns it.
 pub(crate) const PENDING: u32 = u32::MAX - 1;
-const FIRST_NUMBER: u32 = 3;
+const FIRST_NUMBER: u32 = 4;
 /// Bits of a context id without the lowest one, which marks collectives, and the highest one, which is 0: match words with that bit
 /// ([`fabric::board::PARTITIONED`]) are partitioned communication's.
 const BITS: u32 = 30;
@@ -139,7 +141,7 @@ mod tests {
     #[test]
     fn leaders_never_give_the_same_id() {
         for size in [1, 2, 3, 64, 65, 1 << 20] {
-            let mut seen = HashSet::from([WORLD, ITSELF, BOOTSTRAP]);
+            let mut seen = HashSet::from([WORLD, ITSELF, BOOTSTRAP, DEPARTURE]);
             for rank in BTreeSet::from([0, size / 2, size - 1]) {
                 let leader = Contexts::new(rank, size);
                 for _ in 0..500 {

@@ -47,6 +47,7 @@ pub struct Process {
     itself: OnceLock<Arc<Comm>>,
     comms: Mutex<Comms>,
     bootstrap: OnceLock<Arc<Comm>>,
+    departure: OnceLock<Arc<Comm>>,
     pub(crate) contexts: Contexts,
     /// Memory of freed communicators that this process gave them.
     pub(crate) spare_areas: super::SpareAreas,
@@ -145,6 +146,7 @@ impl Process {
             itself: OnceLock::new(),
             comms: Mutex::default(),
             bootstrap: OnceLock::new(),
+            departure: OnceLock::new(),
             contexts: Contexts::new(me.get(), capacity),
             spare_areas: super::SpareAreas::default(),
             buffer: AttachedBuffer::default(),
@@ -439,6 +441,14 @@ impl Process {
         self.bootstrap.get_or_init(|| {
             let everyone = Group::new((0..self.capacity).collect::<Vec<_>>());
             Comm::new_on_first(self, context::BOOTSTRAP, everyone, "")
+        })
+    }
+
+    /// The communicator in which the ranks of MPI_COMM_WORLD wait for each other in MPI_Finalize. With the program's own, a rank that
+    /// has left out a collective would take part in it by MPI_Finalize.
+    pub(crate) fn departure(&'static self) -> &'static Arc<Comm> {
+        self.departure.get_or_init(|| {
+            Comm::new_unlisted(self, context::DEPARTURE, self.world().group().clone())
         })
     }
 

@@ -421,6 +421,7 @@ pub(crate) fn communicator_text(state: &RankState, match_word: u64) -> String {
     let name = match (even, told) {
         (0, None) => "MPI_COMM_WORLD".to_owned(),
         (2, None) => "MPI_COMM_SELF".to_owned(),
+        (6, None) => "MPI_Finalize".to_owned(),
         (0, Some(text)) => format!("{text} (MPI_COMM_WORLD)"),
         (2, Some(text)) => format!("{text} (MPI_COMM_SELF)"),
         (_, Some(text)) => format!("{text} (context {even})"),
@@ -519,8 +520,9 @@ mod tests {
         state.take(record(kind::ROUND, Some(2), 1, 0, 0));
         state.take(record(kind::UNEXPECTED, Some(1), 0, 7, 10));
         state.take(record(kind::UNEXPECTED, Some(1), 0, 8, 10));
-        state.take(record(kind::RECEIVE_POSTED, Some(4), 6, 1, 1));
-        state.contexts.insert(6, "solver".to_owned());
+        state.take(record(kind::RECEIVE_POSTED, Some(4), 8, 1, 1));
+        state.take(record(kind::RECEIVE_POSTED, Some(0), 7, 0, 0));
+        state.contexts.insert(8, "solver".to_owned());
         let rows = operation_rows(&state, 2_600);
         let cells = rows.iter().map(|row| row.join("|")).collect::<Vec<_>>();
         assert_eq!(
@@ -530,7 +532,8 @@ mod tests {
                 "send|3|7|MPI_COMM_SELF|1048576|2.1 s",
                 "send, queued|3|-|context 4, collective|1|2.1 s",
                 "collective|2|-|MPI_COMM_WORLD, collective|0|2.1 s",
-                "receive|4|1|solver (context 6)|1|2.1 s",
+                "receive|4|1|solver (context 8)|1|2.1 s",
+                "receive|0|-|MPI_Finalize, collective|0|2.1 s",
                 "2 unexpected|1|various|MPI_COMM_WORLD|20|2.1 s",
             ]
         );

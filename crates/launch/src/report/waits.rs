@@ -170,7 +170,17 @@ fn waits_for_the_absent(states: &[RankState]) -> impl Iterator<Item = String> {
                 "rank {rank} waits in {} for rank {peer}, which {how}",
                 states[rank].call()
             ),
-            _ => format!("{} wait for rank {peer}, which {how}", ranks_text(&ranks)),
+            _ => {
+                let call = states[ranks[0]].call();
+                let is_same = ranks.iter().all(|&rank| states[rank].call() == call);
+                let place = if is_same {
+                    format!(" in {call}")
+                } else {
+                    String::new()
+                };
+                let ranks = ranks_text(&ranks);
+                format!("{ranks} wait{place} for rank {peer}, which {how}")
+            }
         })
     })
 }

@@ -164,7 +164,7 @@ fn ranks_that_others_wait_for_are_named() {
     let done = mpiexec(&players(&["--timeout", "1"], &[waits, "init park", waits]));
     assert!(
         done.err
-            .contains("ranks 0, 2 wait for rank 1, which is outside MPI"),
+            .contains("ranks 0, 2 wait in MPI_Barrier for rank 1, which is outside MPI"),
         "{}",
         done.err
     );
@@ -179,15 +179,15 @@ fn ranks_that_others_wait_for_are_named() {
 fn communicators_are_called_as_their_ranks_call_them() {
     // The second rank has no name for it.
     let scripts = [
-        "init name:6:solver call:MPI_Recv:poll receive:1:6:1:4 unexpected:1:7:9:64 park",
-        "init name:0:everyone call:MPI_Recv:poll receive:0:6:1:4 unexpected:0:0:9:64 park",
+        "init name:8:solver call:MPI_Recv:poll receive:1:8:1:4 unexpected:1:9:9:64 park",
+        "init name:0:everyone call:MPI_Recv:poll receive:0:8:1:4 unexpected:0:0:9:64 park",
     ];
     let done = mpiexec(&players(&["--timeout", "1"], &scripts));
     for part in [
-        "solver (context 6)   ",
-        "solver (context 6), collective",
-        "0 waits in MPI_Recv for a message from 1 (solver (context 6), tag 1)",
-        "1 waits in MPI_Recv for a message from 0 (context 6, tag 1)",
+        "solver (context 8)   ",
+        "solver (context 8), collective",
+        "0 waits in MPI_Recv for a message from 1 (solver (context 8), tag 1)",
+        "1 waits in MPI_Recv for a message from 0 (context 8, tag 1)",
         "everyone (MPI_COMM_WORLD)",
     ] {
         assert!(done.err.contains(part), "{part}: {}", done.err);

@@ -28,6 +28,11 @@ pub async fn barrier(comm: Arc<Comm>) -> Result<()> {
         let statement = Statement::new(Call::Barrier);
         Box::pin(check::same(&mut coll, statement)).await?;
     }
+    meet(coll).await
+}
+
+/// The barrier itself, by the algorithm that fits.
+async fn meet(mut coll: Collective) -> Result<()> {
     let case = select::case(&coll, 0, 0);
     let mut choice = choose::<Barrier>(&coll, &case);
     if choice.algorithm == Barrier::Shared {
@@ -69,11 +74,22 @@ pub fn finish(process: &'static Process) -> Result<()> {
     let vci = process.vci();
     // Where nothing arrives, no rank depends on this one.
     if vci.delivers() {
-        block_on(vci, CALL, barrier(process.world().clone()))?;
+        block_on(vci, CALL, depart(process))?;
     }
     // Other ranks' parts of an operation may depend on this rank's part.
     for vci in process.vcis().iter() {
         vci.wait_until(CALL, |_| vci.has_no_tasks())?;
     }
     process.rest(CALL)
+}
+
+/// Waits for all ranks, in a context that no collective of the program uses. Only the check compares MPI_Finalize with the collectives
+/// that the others do on MPI_COMM_WORLD.
+async fn depart(process: &'static Process) -> Result<()> {
+    let mut world = Collective::new(process.world().clone());
+    if world.checks() {
+        let statement = Statement::new(Call::Barrier);
+        Box::pin(check::same(&mut world, statement)).await?;
+    }
+    meet(Collective::new(process.departure().clone())).await
 }
