@@ -14,7 +14,7 @@ use std::ops::Deref;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::comm::{Comm, MOST_PREDEFINED};
+use engine::comm::{Comm, MOST_PREDEFINED, Predefined};
 use engine::datatype::Datatype;
 use engine::group::Group;
 use engine::op::Op;
@@ -104,6 +104,9 @@ fn index_of(handle: usize) -> usize {
     }
     index
 }
+
+/// In the word of a slot: the object is there, but no call finds it any more ([`HandleTable::close`]). No handle has this bit.
+const CLOSED: u64 = 1 << 63;
 
 /// The handles of one kind and their objects, side by side: one scaled index finds both. All-zero when new, so that it costs no
 /// space in the library's file.
@@ -220,6 +223,14 @@ impl FreeList {
         }
     }
 
+    /// Number of slots that were ever used; all of them if another thread holds the list, which has no such thread in a forked child.
+    fn used_slots(&self) -> usize {
+        match self.rest.try_lock() {
+            Ok(rest) => (FIRST_DYNAMIC + rest.used) as usize,
+            Err(_) => SLOTS,
+        }
+    }
+
     /// Takes a handle out of its slot; whether it was there.
     #[inline(always)]
     fn take_out(&self, handle: &AtomicU64, word: u64) -> bool {
@@ -321,13 +332,34 @@ impl<T: Object> HandleTable<T> {
         let index = unnamed(number) & (SLOTS - 1);
         // PAIRS: handle.published
         let handle = self.handles[index].load(Ordering::Acquire) as usize;
-        if handle != 0 && self.to_int(handle) == number {
+        let is_closed = handle as u64 & CLOSED != 0;
+        if handle != 0 && !is_closed && self.to_int(handle) == number {
             handle
         } else if (0..FIRST_DYNAMIC as i32).contains(&number) {
             self.completed(number as u64)
         } else {
             unnamed(number)
         }
+    }
+
+    /// Lets no call find an object by a handle that exists now. The fast stages compare handles anyway, so that they refuse calls after
+    /// MPI_Finalize and in forked children at no cost.
+    pub(crate) fn close(&'static self) {
+        for slot in &self.handles[..T::free_list().used_slots()] {
+            close_slot(slot);
+        }
+    }
+
+    /// [`Self::close`] of one handle.
+    pub(crate) fn close_one(&'static self, handle: usize) {
+        if self.get(handle).is_some() {
+            close_slot(&self.handles[handle & (SLOTS - 1)]);
+        }
+    }
+
+    /// The object of a handle that was closed.
+    pub(crate) fn closed(&'static self, handle: usize) -> Option<&'static T> {
+        self.get((handle as u64 | CLOSED) as usize)
     }
 
     /// The object of a handle, or the error that names argument and value.
@@ -344,6 +376,10 @@ impl<T: Object> HandleTable<T> {
     #[inline(never)]
     pub(crate) fn bad(&'static self, handle: usize, argument: &'static str) -> Error {
         let what = match handle {
+            _ if self.closed(handle).is_some() => format!(
+                "{}, which ended with MPI_Finalize or with the last session",
+                predefined_name(handle).unwrap_or(T::KIND)
+            ),
             0 => "0, which is no handle".to_owned(),
             1..4096 if fortran_compiler::lacks(handle) => format!(
                 "{}, which the program's Fortran compiler lacks (MPI_Abi_set_fortran_info)",
@@ -461,6 +497,22 @@ impl<T: Object> HandleTable<T> {
         }
         Ok(object)
     }
+}
+
+/// Marks a slot that holds an object.
+fn close_slot(slot: &AtomicU64) {
+    let word = slot.load(Ordering::Relaxed);
+    if word != 0 {
+        // Relaxed: no other thread is inside MPI, which has ended.
+        slot.store(word | CLOSED, Ordering::Relaxed);
+    }
+}
+
+/// Lets no call find a communicator or a window that exists now: MPI has ended, or this is a forked child.
+pub(crate) fn close() {
+    COMMS.close();
+    WINS.close();
+    Predefined::clear_all();
 }
 
 macro_rules! tables {

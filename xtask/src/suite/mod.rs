@@ -17,6 +17,7 @@ mod gpu;
 mod memory;
 mod offers;
 mod others;
+mod outside;
 mod profiling;
 mod program_head;
 mod programs;

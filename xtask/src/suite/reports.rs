@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The hang report of a C program that waits: when the time is up, and when somebody asks while the job goes on.
+//! The hang report of a C program that waits: when the time is up, and when somebody asks while the job goes on. And what is said of
+//! programs that call MPI where they may not ([`outside`]).
 
 use std::fs::File;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::found::Found;
+use super::outside;
 use super::scope::Scope;
 use crate::{install, shell, tools};
 
@@ -72,12 +74,10 @@ pub(super) fn all(_: Scope) -> Result<Found, String> {
     if !goes_on {
         wrong.push(format!("the job did not go on after its report: {told}"));
     }
-    let checks = CYCLE.len() + ENDPOINTS.len() + CHAIN.len() + 2;
-    Found::runs(
-        checks - wrong.len().min(checks),
-        wrong,
-        "lines of hang reports",
-    )
+    let (outside, wrong_outside) = outside::check(&prefix)?;
+    wrong.extend(wrong_outside);
+    let checks = CYCLE.len() + ENDPOINTS.len() + CHAIN.len() + 2 + outside;
+    Found::runs(checks - wrong.len().min(checks), wrong, "lines of reports")
 }
 
 /// Asks the job for reports until all ranks wait, then lets it go on: the last report, and whether the job succeeded.

@@ -52,6 +52,7 @@ pub(crate) fn leave_engine(call: &'static str) -> engine::Result<()> {
             tell(format_args!("warning: {text}"));
         }
         state::end();
+        handle::close();
         process.take_leave().map_err(|error| error.in_call(call))?;
     }
     *users -= 1;
@@ -168,6 +169,9 @@ pub(crate) fn MPI_Finalize() -> i32 {
         let state = if ended.is_ok() { FINALIZED } else { ACTIVE };
         WORLD.store(state, order);
         ended?;
+        for comm in [MPI_COMM_WORLD, MPI_COMM_SELF] {
+            COMMS.close_one(comm);
+        }
         leave_engine("MPI_Finalize")
     })
 }

@@ -37,8 +37,13 @@ pub(crate) fn follow_world() {
 
 /// The handler of calls that belong to no object, and the communicator passed to it.
 fn handler_of_none() -> (usize, MPI_Comm) {
+    let world = || {
+        COMMS
+            .get(MPI_COMM_WORLD)
+            .or_else(|| COMMS.closed(MPI_COMM_WORLD))
+    };
     if FOLLOWS_WORLD.load(Ordering::Relaxed) != 0
-        && let Some(world) = COMMS.get(MPI_COMM_WORLD)
+        && let Some(world) = world()
     {
         return (handler_of(world) as usize, MPI_COMM_WORLD);
     }

@@ -104,6 +104,16 @@ impl Predefined {
         self.comm.store(comm, Ordering::Relaxed);
     }
 
+    /// Empties all places: their communicators may not be used any more.
+    pub fn clear_all() {
+        for predefined in &TABLE {
+            predefined.ranks.store(0, Ordering::Relaxed);
+            predefined
+                .comm
+                .store(std::ptr::null_mut(), Ordering::Relaxed);
+        }
+    }
+
     /// Empties the place, if this communicator fills it.
     pub fn clear(&self, comm: &Comm) {
         if self.comm().is_some_and(|own| std::ptr::eq(own, comm)) {
