@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The state of the library: whether the engine runs, its process, and the end of the job.
+//!
+//! A child that the program forks has no process, so that all calls find none and are refused as they are before MPI_Init.
 
 // account: thread-safety
 
@@ -14,10 +16,14 @@ use crate::sync::{AtomicPtr, AtomicU64};
 const BEFORE: u64 = 0;
 const ACTIVE: u64 = 1;
 const FINALIZED: u64 = 2;
+const FORKED: u64 = 3;
 
 /// Of the engine, which the World Model and all sessions share.
 static STATE: AtomicU64 = AtomicU64::new(BEFORE);
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
+
+/// In a forked child the process of its parent, else null.
+static PARENT: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
 
 /// The VCI of a process that is active and in which one thread at a time is inside MPI, else null.
 static UNLOCKED: AtomicPtr<Vci> = AtomicPtr::new(std::ptr::null_mut());
@@ -54,7 +60,22 @@ pub(crate) fn process() -> Option<&'static Process> {
 
 /// The process, or the error that there is none.
 pub(crate) fn require_process() -> engine::Result<&'static Process> {
-    process().ok_or_else(|| Error::new(ErrorClass::ERR_OTHER, "called before MPI_Init"))
+    process().ok_or_else(no_process)
+}
+
+#[cold]
+fn no_process() -> Error {
+    match parent() {
+        Some(parent) => parent.forked_child(),
+        None => Error::new(ErrorClass::ERR_OTHER, "called before MPI_Init"),
+    }
+}
+
+/// In a child that a rank has forked, the process of the rank.
+#[cold]
+pub(crate) fn parent() -> Option<&'static Process> {
+    // SAFETY: null, or the process that MPI_Init stored, which lives until the program ends.
+    unsafe { PARENT.load(Ordering::Relaxed).as_ref() }
 }
 
 /// The engine has this process from now on.
@@ -76,14 +97,19 @@ pub(crate) fn end() {
     UNLOCKED.store(std::ptr::null_mut(), Ordering::Relaxed);
 }
 
-/// Ends this process and, through the launcher, the job.
-#[expect(
-    clippy::exit,
-    reason = "MPI_Abort and fatal errors end the program by definition"
-)]
-pub(crate) fn end_job(code: i32) -> ! {
-    if let Some(process) = process() {
-        process.announce_abort(code);
+/// This is a forked child, from now on: the process is its parent's.
+pub(crate) fn leave_to_parent() {
+    STATE.store(FORKED, Ordering::Relaxed);
+    UNLOCKED.store(std::ptr::null_mut(), Ordering::Relaxed);
+    let process = PROCESS.swap(std::ptr::null_mut(), Ordering::Relaxed);
+    PARENT.store(process, Ordering::Relaxed);
+}
+
+/// Ends this process after an error and, unless it is a forked child, the job through the launcher.
+#[expect(clippy::exit, reason = "fatal errors end the program by definition")]
+pub(crate) fn end_after_error(code: i32) -> ! {
+    match process().or_else(parent) {
+        Some(process) => process.end_after_error(code),
+        None => std::process::exit(code),
     }
-    std::process::exit(code)
 }

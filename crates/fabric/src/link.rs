@@ -163,6 +163,8 @@ pub struct Links {
     len: usize,
     /// The peers whose links are connected.
     connected: Vec<LinkIndex>,
+    /// Why no link can be connected, if that is so.
+    cut_off: Option<String>,
     /// Connected links point to the heap.
     root: Option<Root>,
 }
@@ -180,6 +182,7 @@ impl Links {
             first: base.cast(),
             len,
             connected: Vec::new(),
+            cut_off: None,
             root: Some(Root::new(base, bytes)),
         })
     }
@@ -190,9 +193,24 @@ impl Links {
     /// When the transport has no memory, or no such peer.
     #[cold]
     pub fn connect(&mut self, transport: &mut Transport, peer: LinkIndex) -> io::Result<()> {
+        if let Some(why) = &self.cut_off {
+            return Err(io::Error::other(why.clone()));
+        }
         self[peer].connect(transport, peer)?;
         self.connected.push(peer);
         Ok(())
+    }
+
+    /// Takes the connections away, and lets none be made again: in a forked child, whose parent goes on using them. What they lead to
+    /// is neither used nor given back.
+    #[cold]
+    pub fn cut_off(&mut self, why: String) {
+        for peer in std::mem::take(&mut self.connected) {
+            let link = &raw mut self[peer];
+            // SAFETY: all-zero memory is a link without a connection, and this overwrites without a drop.
+            unsafe { link.write_bytes(0, 1) };
+        }
+        self.cut_off = Some(why);
     }
 
     /// The links that are connected.

@@ -5,14 +5,15 @@
 //! memory comes about is the business of [`segment`](crate::segment): rings, their directory and cards have no entrance here.
 
 use std::io;
+use std::mem::offset_of;
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::board::{JobHeader, RankBoard, VciBoard};
+use crate::board::{BOARD_BYTES, BOARDS_OFFSET, JobHeader, RankBoard, VciBoard, phase};
 use crate::identity::{PeerIndex, VciIndex};
 use crate::segment::{FetchCards, Job, Segment};
-use sys::sync::AtomicU32;
+use sys::sync::{AtomicU32, Ordering};
 
 /// The node that this process is on. A clone leads to the same node.
 #[derive(Clone)]
@@ -34,6 +35,38 @@ impl NodeHandle {
     pub unsafe fn abandon(&self) {
         // SAFETY: the caller's promise.
         unsafe { self.0.memory.abandon() };
+    }
+
+    /// Gives this process, a forked child, a copy of header and boards, which its parent goes on using, and in which no shared memory is
+    /// left to be taken.
+    ///
+    /// # Errors
+    /// When the kernel refuses it.
+    // TIER: setup
+    pub fn cut_off(&self) -> io::Result<()> {
+        let memory = &self.0.memory;
+        memory.make_private(self.job().heap_offset as usize)?;
+        let all = memory.len() as u64;
+        self.header().heap_top.store(all, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Announces on the board of a process of this node that it aborts the job with `code`, from a child that has a copy of the board.
+    ///
+    /// # Errors
+    /// The kernel's.
+    // TIER: setup
+    pub fn announce_abort(&self, process: PeerIndex, code: i32) -> io::Result<()> {
+        let board = BOARDS_OFFSET + u64::from(process.get()) * BOARD_BYTES as u64;
+        // The code comes first: the launcher reads it when it sees the phase.
+        for (field, word) in [
+            (offset_of!(RankBoard, abort_code), code.cast_unsigned()),
+            (offset_of!(RankBoard, phase), phase::ABORTED),
+        ] {
+            let offset = board + field as u64;
+            self.0.memory.write_shared(offset, &word.to_ne_bytes())?;
+        }
+        Ok(())
     }
 
     /// The memory behind the node, for transports and for the exchange of cards.

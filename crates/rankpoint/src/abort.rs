@@ -2,6 +2,13 @@
 //! The end of a program that cannot go on safely.
 
 use engine::Error;
+use engine::comm::Comm;
+
+/// Whether an operation in flight may still touch its buffer: not in a forked child, where it is the parent's, in the parent's memory.
+#[cold]
+pub(crate) fn may_go_on(comm: &Comm) -> bool {
+    !comm.process().is_forked_child()
+}
 
 /// Ends the program when an operation in flight can neither be completed nor taken back: its buffer must not be touched by
 /// the program while the operation might still write it.

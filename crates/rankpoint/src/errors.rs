@@ -43,7 +43,12 @@ impl ErrorMode {
 #[cold]
 #[inline(never)]
 pub(crate) fn report(comm: &Comm, call: &'static str, error: Error) -> Error {
-    let error = comm.annotate(error.in_call(call));
+    let process = comm.process();
+    let error = match process.is_forked_child() {
+        // What the engine finds missing there has no other reason.
+        true => process.forked_child().in_call(call),
+        false => comm.annotate(error.in_call(call)),
+    };
     match ErrorMode::of(comm) {
         ErrorMode::Return => error,
         ErrorMode::Abort => end_job(comm, &error),
@@ -52,12 +57,13 @@ pub(crate) fn report(comm: &Comm, call: &'static str, error: Error) -> Error {
 
 #[expect(
     clippy::print_stderr,
-    clippy::exit,
     reason = "nobody gets the error returned: the program asked for the end"
 )]
 fn end_job(comm: &Comm, error: &Error) -> ! {
-    eprintln!("Rankpoint: {error}; ending the job");
-    let code = error.class().0.max(1);
-    comm.process().announce_abort(code);
-    std::process::exit(code)
+    let what = match comm.process().is_forked_child() {
+        true => "this process",
+        false => "the job",
+    };
+    eprintln!("Rankpoint: {error}; ending {what}");
+    comm.process().end_after_error(error.class().0.max(1))
 }

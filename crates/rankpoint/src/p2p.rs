@@ -11,7 +11,7 @@ use engine::p2p::{self, Injected, Mode, probe};
 use engine::request::RequestId;
 use engine::{Error, ErrorClass, Result};
 
-use crate::abort::give_up;
+use crate::abort::{give_up, may_go_on};
 use crate::buffer::Region;
 use crate::data::zeros;
 use crate::envelope::rank_code;
@@ -341,7 +341,7 @@ fn wake(comm: &Comm, dest: i32) -> Result<()> {
 /// because the buffer could not be given back.
 pub(crate) fn complete(comm: &Comm, id: &mut RequestId, call: &'static str) -> Result<Status> {
     let outcome = completion::wait(comm.vci(), id, call);
-    if *id != RequestId::NULL {
+    if *id != RequestId::NULL && may_go_on(comm) {
         give_up(outcome.as_ref().err());
     }
     outcome.map(Status)

@@ -17,7 +17,7 @@ use engine::p2p::{self, Mode, partitioned};
 use engine::request::RequestId;
 use engine::{Error, ErrorClass, Result};
 
-use crate::abort::give_up;
+use crate::abort::{give_up, may_go_on};
 use crate::buffer::{Incoming, Outgoing};
 use crate::envelope::rank_code;
 use crate::errors::report;
@@ -144,7 +144,8 @@ impl<T: Threads> Drop for End<'_, '_, '_, T> {
             // A request that cannot be cancelled may be complete. What cannot be completed at once would need the other
             // ranks, which may wait for this one.
             let _ = completion::cancel_receive(vci, *id);
-            if !matches!(completion::test(vci, id), Ok(Some(_))) {
+            let is_complete = matches!(completion::test(vci, id), Ok(Some(_)));
+            if !is_complete && may_go_on(self.scope.comm.comm()) {
                 give_up(None);
             }
         }
@@ -228,7 +229,8 @@ impl<'scope, T: Threads> Scope<'scope, '_, T> {
         if !self.bulk.get() {
             return;
         }
-        if completion::pending_in_bulk(self.comm.comm()) != 0 {
+        let comm = self.comm.comm();
+        if completion::pending_in_bulk(comm) != 0 && may_go_on(comm) {
             give_up(error);
         }
     }
@@ -543,6 +545,7 @@ pub(crate) fn complete_planned(comm: &Comm, id: RequestId, call: &'static str) -
     let outcome = completion::wait(vci, &mut { id }, call);
     if let Err(error) = &outcome
         && !matches!(completion::test(vci, &mut { id }), Ok(Some(_)))
+        && may_go_on(comm)
     {
         give_up(Some(error));
     }

@@ -18,7 +18,8 @@ static MADE: Mutex<bool> = Mutex::new(false);
 /// This process as a rank of its job (MPI-5.0, section 11.2). Dropping it ends the membership, after everything that was
 /// sent is out and all ranks have come as far.
 ///
-/// It is made once in a process. A rank that panics does not wait for the others when its universe is dropped; its end
+/// It is made once in a process. A child that a rank makes with `fork` is not an MPI process: its calls fail, and nothing happens when
+/// its copy of the universe is dropped. A rank that panics does not wait for the others when its universe is dropped; its end
 /// ends the job.
 ///
 /// ```
@@ -141,10 +142,9 @@ impl<T: Threads> Universe<T> {
         self.process.buffer().attach(0, None)
     }
 
-    /// Ends the whole job at once; every rank's exit status is `code` (MPI_Abort).
+    /// Ends the whole job at once; every rank's exit status is `code` (MPI_Abort). A child that a rank has forked can do so, too.
     pub fn abort(&self, code: i32) -> ! {
-        self.process.announce_abort(code);
-        std::process::exit(code)
+        self.process.abort(code)
     }
 }
 
@@ -152,6 +152,10 @@ impl<T: Threads> Drop for Universe<T> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             // The others may wait for what this rank will never send: its end without a goodbye tells the launcher.
+            return;
+        }
+        if self.process.is_forked_child() {
+            // The membership is that of the rank which has forked.
             return;
         }
         for comm in [self.process.itself(), self.process.world()] {

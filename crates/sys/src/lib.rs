@@ -17,6 +17,7 @@
 //! | [`futex`], [`barrier`] | sleeping on a word of shared memory, memory barriers in other processes |
 //! | [`cma`] | cross-memory attach: copies between the private memories of two processes |
 //! | [`signals`], [`spawn`] | signals as data, starting ranks, the guard that outlives a launcher |
+//! | [`fork`] | children that go on with the program |
 //! | [`random`] | random numbers |
 //! | [`socket`] | inherited sockets, descriptors that travel through sockets |
 //! | [`sync`] | the atomics of this project: std's, or loom's under `cfg(loom)` |
@@ -29,6 +30,7 @@ pub mod clock;
 pub mod cma;
 pub mod cores;
 pub mod files;
+pub mod fork;
 pub mod futex;
 pub mod leaks;
 pub mod library;

@@ -134,6 +134,35 @@ fn map(bytes: usize, protection: i32, flags: i32, fd: i32) -> io::Result<NonNull
     NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mmap returned a null address"))
 }
 
+/// Replaces the first bytes of a shared mapping of a file by a private one, readable and writable: what this process writes there
+/// from now on, no other process sees.
+///
+/// # Safety
+/// `base` is the address of a mapping of at least `bytes` bytes of the file from its beginning, a whole number of pages.
+pub(crate) unsafe fn make_private(
+    base: NonNull<u8>,
+    bytes: usize,
+    fd: BorrowedFd<'_>,
+) -> io::Result<()> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_NORESERVE;
+    // SAFETY: replaces a mapping of the same bytes (`# Safety`), so references stay valid.
+    let mapped = unsafe {
+        libc::mmap(
+            base.as_ptr().cast(),
+            bytes,
+            protection,
+            flags,
+            fd.as_raw_fd(),
+            0,
+        )
+    };
+    if mapped == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
 /// Undoes a mapping.
 ///
 /// # Safety

@@ -89,6 +89,32 @@ impl Reservation {
         unsafe { libc::close(self.file.as_raw_fd()) };
     }
 
+    /// Gives this process a copy of the first `bytes` bytes, a whole number of pages: a child that shares the file with its parent
+    /// writes to the copy from now on.
+    ///
+    /// # Errors
+    /// When the kernel refuses it; the bytes stay shared.
+    pub fn make_private(&self, bytes: usize) -> io::Result<()> {
+        assert!(bytes <= self.bytes, "{bytes} bytes of {}", self.bytes);
+        // SAFETY: the mapping begins with the file and has `self.bytes` bytes (`of_file`).
+        unsafe { memory::make_private(self.base, bytes, self.file.as_fd()) }
+    }
+
+    /// Writes to the file, which every process that maps it sees, also where this one has a copy.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn write_shared(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let (address, length) = (bytes.as_ptr().cast(), bytes.len());
+        let offset = offset.cast_signed();
+        // SAFETY: readable for its length.
+        let written = unsafe { libc::pwrite(self.descriptor(), address, length, offset) };
+        if usize::try_from(written) != Ok(length) {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+
     /// Makes `bytes` bytes at `offset` accessible and returns their address; `None` when they lie
     /// outside the reservation or the kernel refuses.
     pub fn open(&self, offset: usize, bytes: usize) -> Option<NonNull<u8>> {
@@ -192,6 +218,29 @@ mod tests {
         assert!(!named());
         let base = reservation.base().as_ptr() as usize;
         assert_eq!(rights_and_flags(base).0, "---p");
+    }
+
+    #[test]
+    fn a_copy_is_its_own_and_the_file_is_still_written() {
+        let bytes = 4 * PART_BYTES;
+        let file = memory::memory_file(c"test", bytes as u64).unwrap();
+        let attach = |file| Reservation::of_file(file, bytes, PART_BYTES).unwrap();
+        let (parent, child) = (attach(file.try_clone().unwrap()), attach(file));
+        let first = |of: &Reservation| of.open(0, bytes).unwrap().cast::<u32>().as_ptr();
+        let (here, there) = (first(&parent), first(&child));
+        let beyond = PART_BYTES / size_of::<u32>();
+        // SAFETY: both are mapped and opened; nothing else uses the file.
+        unsafe {
+            here.write_volatile(1);
+            child.make_private(PART_BYTES).unwrap();
+            assert_eq!(there.read_volatile(), 1);
+            there.write_volatile(2);
+            assert_eq!(here.read_volatile(), 1);
+            child.write_shared(0, &3u32.to_ne_bytes()).unwrap();
+            assert_eq!(here.read_volatile(), 3);
+            there.add(beyond).write_volatile(4);
+            assert_eq!(here.add(beyond).read_volatile(), 4);
+        }
     }
 
     #[test]

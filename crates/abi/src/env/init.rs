@@ -11,9 +11,9 @@ use mpi_abi_sys::constants::{MPI_COMM_SELF, MPI_COMM_WORLD};
 use mpi_abi_sys::types::MPI_Comm;
 
 use crate::datatype::arguments;
-use crate::error::{begin_with_handler, fatal, follow_world, handlers, raise, run, tell};
+use crate::error::{begin_with_handler, fatal, follow_world, handlers, inactive, raise, run, tell};
 use crate::handle::{self, COMMS};
-use crate::state::{self, end_job, process, require_process};
+use crate::state::{self, parent, process, require_process};
 use crate::sync::AtomicU64;
 use crate::{attr, fortran, group, info, op};
 
@@ -32,6 +32,9 @@ static MAIN_THREAD: OnceLock<std::thread::ThreadId> = OnceLock::new();
 
 /// Starts the engine for one more user, if it does not run.
 pub(crate) fn join_engine(call: &'static str, level: ThreadLevel) -> engine::Result<()> {
+    if let Some(parent) = parent() {
+        return Err(parent.forked_child().in_call(call));
+    }
     let mut users = USERS.lock().unwrap_or_else(PoisonError::into_inner);
     match process() {
         Some(process) => process.resume().map_err(|error| error.in_call(call))?,
@@ -71,6 +74,7 @@ fn start_engine(level: ThreadLevel) -> engine::Result<()> {
         handle::expect_one_thread();
     }
     state::set_process(process);
+    process.in_children(leave_to_parent);
     handlers::define_predefined();
     arguments::define_predefined();
     fortran::define_types();
@@ -89,7 +93,20 @@ fn start_engine(level: ThreadLevel) -> engine::Result<()> {
     Ok(())
 }
 
+/// Called in a child that the program forks: there is no process, no handle names an object that the parent shares with other ranks, and
+/// programs that ask find that MPI is over.
+fn leave_to_parent() {
+    state::leave_to_parent();
+    handle::close();
+    if WORLD.load(Ordering::Relaxed) != BEFORE {
+        WORLD.store(FINALIZED, Ordering::Relaxed);
+    }
+}
+
 fn init(call: &'static str, level: ThreadLevel) -> i32 {
+    if parent().is_some() {
+        return inactive(call, 0);
+    }
     // PAIRS: env.world
     let order = (Ordering::Acquire, Ordering::Acquire);
     if let Err(state) = WORLD.compare_exchange(BEFORE, STARTING, order.0, order.1) {
@@ -155,6 +172,10 @@ pub(crate) unsafe fn MPI_Init_thread(
 }
 
 pub(crate) fn MPI_Finalize() -> i32 {
+    if parent().is_some() {
+        // An exit handler of the rank that has forked may call this in the child.
+        return 0;
+    }
     run("MPI_Finalize", 0, || {
         let process = require_process()?;
         let order = Ordering::Relaxed;
@@ -218,9 +239,18 @@ pub(crate) unsafe fn MPI_Is_thread_main(flag: *mut i32) -> i32 {
 
 pub(crate) fn MPI_Abort(comm: MPI_Comm, errorcode: i32) -> i32 {
     let _ = comm;
-    let rank = process().map_or(0, Process::rank);
+    let who = if parent().is_some() {
+        "a forked child of "
+    } else {
+        ""
+    };
+    let process = process().or_else(parent);
+    let rank = process.map_or(0, Process::rank);
     tell(format_args!(
-        "rank {rank} called MPI_Abort with code {errorcode}"
+        "{who}rank {rank} called MPI_Abort with code {errorcode}"
     ));
-    end_job(errorcode)
+    match process {
+        Some(process) => process.abort(errorcode),
+        None => state::end_after_error(errorcode),
+    }
 }

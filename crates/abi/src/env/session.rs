@@ -17,13 +17,13 @@ use mpi_abi_sys::types::{MPI_Errhandler, MPI_Group, MPI_Info, MPI_Request, MPI_S
 use super::init;
 use crate::error::handlers;
 use crate::error::raise::Null;
-use crate::error::{inactive, raise_to, run_any_time};
+use crate::error::{inactive_on, raise_to, run_any_time};
 use crate::handle::{GROUPS, INFOS, SESSIONS};
 use crate::info;
 use crate::naming::named;
 use crate::objects::Session;
 use crate::p2p::buffer;
-use crate::state::{is_active, require_process};
+use crate::state::{is_active, parent, require_process};
 use crate::status::CountOut;
 use crate::text::{room_for_text, store_text};
 
@@ -33,7 +33,10 @@ const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 /// Runs a body; an error goes to the handler of the session.
 fn run(call: &'static str, session: MPI_Session, body: impl FnOnce(&Session) -> Result<()>) -> i32 {
     if !is_active() {
-        return inactive(call);
+        return inactive_on(call, || {
+            let handler = SESSIONS.get(session)?.handler();
+            Some((handler as usize, session))
+        });
     }
     let found = match SESSIONS.find(session, "session") {
         Ok(found) => found,
@@ -96,6 +99,11 @@ pub(crate) unsafe fn MPI_Session_finalize(session: *mut MPI_Session) -> i32 {
     let call = "MPI_Session_finalize";
     // SAFETY: the handle is readable and writable (crate head).
     let handle = unsafe { &mut *session };
+    if parent().is_some() {
+        // The session is that of the rank which has forked.
+        *handle = MPI_SESSION_NULL;
+        return 0;
+    }
     run(call, *handle, |_| {
         SESSIONS.remove(*handle, "session")?;
         *handle = MPI_SESSION_NULL;

@@ -11,7 +11,7 @@ pub(crate) mod raise;
 pub(crate) mod window;
 
 pub(crate) use raise::{
-    begin_with_handler, fatal, follow_world, inactive, note_freed, raise, raise_to, run,
-    run_any_time, tell,
+    begin_with_handler, fatal, follow_world, inactive, inactive_on, note_freed, raise, raise_to,
+    run, run_any_time, tell,
 };
 pub(crate) use window::run_window;

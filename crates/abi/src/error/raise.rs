@@ -19,7 +19,7 @@ use mpi_abi_sys::types::MPI_Comm;
 
 use crate::handle::{COMMS, HANDLERS};
 use crate::objects::{Action, ErrorHandler};
-use crate::state::{end_job, is_active, process, was_finalized};
+use crate::state::{end_after_error, is_active, parent, process, was_finalized};
 use crate::sync::{AtomicU8, AtomicU64};
 
 /// MPI_COMM_SELF's handler, which gets errors of calls that belong to no object; before MPI_Init it is
@@ -80,7 +80,7 @@ pub(crate) fn handlers_of_none() -> impl Iterator<Item = u64> {
 #[inline(always)]
 pub(crate) fn run(call: &'static str, comm: MPI_Comm, body: impl FnOnce() -> Result<()>) -> i32 {
     if !is_active() {
-        return inactive(call);
+        return inactive(call, comm);
     }
     match body() {
         Ok(()) => 0,
@@ -113,10 +113,26 @@ fn of_process(error: Error) -> Error {
     }
 }
 
-/// An MPI call outside MPI_Init ... MPI_Finalize.
+/// An MPI call outside MPI_Init ... MPI_Finalize, or in a forked child: there the error goes to the handler of `comm` (0: of none).
 #[cold]
 #[inline(never)]
-pub(crate) fn inactive(call: &'static str) -> i32 {
+pub(crate) fn inactive(call: &'static str, comm: MPI_Comm) -> i32 {
+    inactive_on(call, || {
+        let found = COMMS.closed(comm)?;
+        Some((handler_of(found) as usize, comm))
+    })
+}
+
+/// As [`inactive`], with what finds the handler and the object passed to it.
+#[cold]
+pub(crate) fn inactive_on(
+    call: &'static str,
+    find: impl FnOnce() -> Option<(usize, usize)>,
+) -> i32 {
+    if let Some(parent) = parent() {
+        let (handler, object) = find().unwrap_or_else(handler_of_none);
+        return invoke(handler, object, &parent.forked_child().in_call(call));
+    }
     let text = if was_finalized() {
         "called after MPI_Finalize"
     } else {
@@ -130,7 +146,7 @@ pub(crate) fn inactive(call: &'static str) -> i32 {
 #[inline(never)]
 pub(crate) fn raise(call: &'static str, comm: MPI_Comm, error: Error) -> i32 {
     if !is_active() {
-        return inactive(call);
+        return inactive(call, comm);
     }
     let error = error.in_call(call);
     if let Some(found) = COMMS.get(comm) {
@@ -265,10 +281,10 @@ pub(crate) fn invoke(handle: usize, object: MPI_Comm, error: &Error) -> i32 {
     code
 }
 
-/// Prints the error and ends the job.
+/// Prints the error and ends the job; a forked child ends itself alone.
 pub(crate) fn fatal(error: &Error) -> i32 {
     tell(error);
-    end_job(error.class().0.clamp(1, 255))
+    end_after_error(error.class().0.clamp(1, 255))
 }
 
 /// Writes a line to standard error at once, because ranks may share it.

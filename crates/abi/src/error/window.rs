@@ -8,7 +8,7 @@ use engine::rma::Window;
 use engine::{Error, Result};
 use mpi_abi_sys::types::MPI_Win;
 
-use super::raise::{Null, inactive, invoke, raise_to_none};
+use super::raise::{Null, inactive_on, invoke, raise_to_none};
 use crate::handle::WINS;
 use crate::state::is_active;
 
@@ -20,12 +20,22 @@ pub(crate) fn run_window(
     body: impl FnOnce(&'static Window) -> Result<()>,
 ) -> i32 {
     if !is_active() {
-        return inactive(call);
+        return inactive(call, win);
     }
     match WINS.find(win, "win").and_then(body) {
         Ok(()) => 0,
         Err(error) => raise_window(call, win, error),
     }
+}
+
+/// A call on a window outside MPI_Init ... MPI_Finalize, or in a forked child.
+#[cold]
+#[inline(never)]
+fn inactive(call: &'static str, win: MPI_Win) -> i32 {
+    inactive_on(call, || {
+        let handler = WINS.closed(win)?.error_handler.load(Ordering::Relaxed);
+        Some((handler as usize, win))
+    })
 }
 
 /// Hands an error to the handler of a window and returns what the call returns.
@@ -47,7 +57,7 @@ pub(crate) fn raise_window(call: &'static str, win: MPI_Win, error: Error) -> i3
 #[inline(never)]
 pub(crate) fn refuse_null(null: &'static Null, win: MPI_Win) -> i32 {
     if !is_active() {
-        return inactive(null.call);
+        return inactive(null.call, win);
     }
     raise_window(null.call, win, null.error())
 }

@@ -146,7 +146,7 @@ fn on_request(
     body: impl FnOnce(&Vci, RequestId) -> Result<()>,
 ) -> i32 {
     if !is_active() {
-        return inactive(call);
+        return inactive(call, 0);
     }
     let id = RequestId(request as u64);
     match require_process().and_then(|process| body(process.vci(), id)) {

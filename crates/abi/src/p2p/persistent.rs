@@ -90,7 +90,7 @@ pub(crate) unsafe fn MPI_Startall(count: i32, requests: *mut MPI_Request) -> i32
 #[inline(never)]
 unsafe fn start(call: &'static str, count: i32, requests: *mut MPI_Request) -> i32 {
     if !is_active() {
-        return inactive(call);
+        return inactive(call, 0);
     }
     // SAFETY: the array has `count` entries (crate head).
     let ids = match unsafe { slice(count, requests) } {

@@ -112,6 +112,12 @@ impl AreaSlot {
         self.last_passed.store(last, Ordering::Relaxed);
     }
 
+    /// No operation finds the area any more: the parent of this process goes on using it.
+    pub(super) fn cut_off(&self) {
+        self.unlocked.store(std::ptr::null_mut(), Ordering::Relaxed);
+        self.address.store(std::ptr::null_mut(), Ordering::Relaxed);
+    }
+
     /// This member will not use the area again.
     pub(super) fn retire(&self, comm: &Comm) {
         if let Some(Some(attached)) = self.attached.get() {

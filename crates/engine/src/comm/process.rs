@@ -16,6 +16,7 @@ use sys::memory;
 use sys::sync::{AtomicU32, Mutex, MutexGuard, Ordering};
 
 use super::assign::{agree_on_rendezvous, assign, claim_board};
+use super::forked::Forks;
 use super::network::transport_between_nodes;
 use super::shared_pages::FreePages;
 use super::thread_level::{ThreadLevel, check_threads};
@@ -45,7 +46,7 @@ pub struct Process {
     thread_level: ThreadLevel,
     world: OnceLock<Arc<Comm>>,
     itself: OnceLock<Arc<Comm>>,
-    comms: Mutex<Comms>,
+    pub(super) comms: Mutex<Comms>,
     bootstrap: OnceLock<Arc<Comm>>,
     departure: OnceLock<Arc<Comm>>,
     pub(crate) contexts: Contexts,
@@ -60,16 +61,17 @@ pub struct Process {
     /// Of the node segment, given back by [`Self::release_shared`].
     free_pages: Mutex<FreePages>,
     /// What connects this process with another launcher than ours, if one started it.
-    member: OnceLock<&'static Member>,
+    pub(super) member: OnceLock<&'static Member>,
+    pub(super) forks: Forks,
 }
 
 /// The communicators of a process.
 #[derive(Default)]
-struct Comms {
+pub(super) struct Comms {
     /// Those that are not freed; each knows its place in the list.
-    alive: Vec<Arc<Comm>>,
+    pub(super) alive: Vec<Arc<Comm>>,
     /// Those that were freed while operations are pending on them.
-    freed: Vec<Arc<Comm>>,
+    pub(super) freed: Vec<Arc<Comm>>,
 }
 
 impl Process {
@@ -93,6 +95,7 @@ impl Process {
             transport_between_nodes(node, me, vci, &network, &opened)
         };
         let process = Self::attach(assigned, settings, level, Box::new(transport))?;
+        process.watch_forks()?;
         warnings.extend(process.try_trace_file());
         if let Some(member) = member {
             process.follow(member)?;
@@ -155,6 +158,7 @@ impl Process {
             vci_report,
             free_pages: Mutex::default(),
             member: OnceLock::new(),
+            forks: Forks::new(),
         }));
         process.vcis.connect();
         let everyone = Group::new((first..first + assigned.size).collect::<Vec<_>>());
@@ -405,6 +409,9 @@ impl Process {
 
     /// Drops freed communicators on which nothing is pending, and reuses their context ids.
     pub(crate) fn purge(&self) {
+        if self.is_forked_child() {
+            return;
+        }
         let gone: Vec<_> = self.with_comms(|comms| {
             let freed = &mut comms.freed;
             freed.extract_if(.., |comm| comm.is_idle()).collect()
@@ -464,6 +471,7 @@ impl Process {
 
     /// Memory that every rank of the node can read directly; `None` when the segment is full.
     pub fn allocate_shared(&self, bytes: usize) -> Option<*mut u8> {
+        self.refuse_forked_child().ok()?;
         let rounded = bytes.max(1).checked_next_multiple_of(PAGE_BYTES)?;
         let kept = self.free_pages().take(rounded as u64);
         let offset = kept.or_else(|| self.node.allocate(rounded as u64).ok())?;
@@ -479,6 +487,10 @@ impl Process {
     /// # Safety
     /// `address` comes from `allocate_shared(bytes)` and nobody uses the memory any more.
     pub unsafe fn release_shared(&self, address: *mut u8, bytes: usize) -> bool {
+        if self.is_forked_child() {
+            // The parent still has it.
+            return true;
+        }
         let rounded = bytes.max(1).next_multiple_of(PAGE_BYTES);
         match (
             self.node.offset_of(address, rounded),
@@ -548,16 +560,6 @@ impl Process {
             .phase
             .store(phase::INITIALIZED, Ordering::Relaxed);
         self.vci().start_background()
-    }
-
-    /// Tells the launcher that the job is to end with `code` (MPI_Abort). The caller then exits.
-    pub fn announce_abort(&self, code: i32) {
-        let board = self.node.board(self.index());
-        board.abort_code.store(code as u32, Ordering::Relaxed);
-        board.phase.store(phase::ABORTED, Ordering::Relaxed);
-        if let Some(member) = self.member.get() {
-            member.abort(code);
-        }
     }
 
     /// Tells another launcher than ours, if one started this process, that it may end now.

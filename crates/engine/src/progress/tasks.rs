@@ -142,6 +142,11 @@ impl TaskList {
         self.count.load(Ordering::Relaxed) == 0
     }
 
+    /// Has no task polled any more, in a forked child.
+    pub(super) fn cut_off(&self) {
+        self.count.store(0, Ordering::Relaxed);
+    }
+
     fn idle(&self) -> MutexGuard<'_, Idle> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }

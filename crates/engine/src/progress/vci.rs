@@ -26,7 +26,7 @@ use super::background::Background;
 use super::pool::{VciCommon, Vcis};
 use super::tasks::TaskList;
 use super::wait::WaitPolicy;
-use crate::errors::Result;
+use crate::errors::{Error, Result};
 use crate::identity::{PeerIndex, VciIndex};
 use crate::overlap::Overlaps;
 use crate::request::RequestId;
@@ -132,6 +132,14 @@ impl Vci {
             global_rounds: AtomicU64::new(0),
             locks_failed: AtomicU64::new(0),
         })
+    }
+
+    /// Cuts the VCI off from peers and tasks, in a forked child: each call fails with `why`.
+    #[cold]
+    pub(crate) fn cut_off(&self, why: &Error) {
+        self.lock.renew();
+        self.tasks.cut_off();
+        self.enter().cut_off(why);
     }
 
     /// How it numbers its peers.

@@ -97,6 +97,25 @@ impl RequestSlab {
         taken
     }
 
+    /// The error of a slab without a free entry.
+    pub(super) fn full(&self) -> Error {
+        self.closed.clone().unwrap_or_else(|| {
+            let text = format!(
+                "{} requests are pending, the limit set by RANKPOINT_REQUESTS",
+                self.capacity
+            );
+            Error::new(ErrorClass::ERR_NO_MEM, text)
+        })
+    }
+
+    /// Gives this process, a forked child, a copy of the entries, and gives out no further one.
+    pub(crate) fn close(&mut self, why: Error) {
+        // Where the kernel refuses a copy, entries of requests that exist stay those of the parent.
+        let _ = self.memory.make_private(self.memory.len());
+        (self.free, self.capacity) = (std::ptr::null_mut(), self.used);
+        self.closed = Some(why);
+    }
+
     /// Frees an entry: ids that name it become stale.
     // TIER: short
     #[inline(always)]

@@ -354,6 +354,8 @@ pub(crate) struct RequestSlab {
     /// Entries that were ever used, which are the first ones.
     pub(super) used: u32,
     board: NonNull<VciBoard>,
+    /// Why there are no further ones, whatever the capacity.
+    pub(super) closed: Option<Error>,
     /// The requests of the process, where these have a lock of their own.
     pub(super) pool: Option<Arc<RequestPool>>,
     /// The entries point to boxes on the heap.
@@ -403,6 +405,7 @@ impl RequestSlab {
             capacity,
             used: 0,
             board,
+            closed: None,
             pool,
             _root: Root::new(memory.base(), bytes),
             memory,
@@ -441,13 +444,7 @@ impl RequestSlab {
     #[inline(never)]
     fn take_fresh(&mut self, role: Role, record_kind: u8) -> Result<RequestIndex> {
         if self.used >= self.capacity {
-            return Err(Error::new(
-                ErrorClass::ERR_NO_MEM,
-                format!(
-                    "{} requests are pending, the limit set by RANKPOINT_REQUESTS",
-                    self.capacity
-                ),
-            ));
+            return Err(self.full());
         }
         let index = RequestIndex(self.first + self.used);
         let place = (FIRST_INDEX + self.used) as usize * size_of::<RequestEntry>();

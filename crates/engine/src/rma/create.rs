@@ -304,7 +304,7 @@ fn assemble(
     hints.set_vcis(1 + others.as_ref().map_or(0, Vec::len));
     let own_view = targets[comm.rank() as usize].view;
     let granularity = hints.number("mpi_accumulate_granularity");
-    Arc::new(Window {
+    Window::share(Window {
         epochs: Epochs::default(),
         announcer: Announcer::new(comm.process(), own_view, granularity),
         helper: Helper::new(own_view),

@@ -11,6 +11,7 @@ use sys::sync::{AtomicBool, AtomicU8, AtomicU32, Mutex, Ordering};
 use fabric::lock::Hold;
 
 use super::window::Window;
+use crate::comm::CutOff;
 use crate::errors::{Error, ErrorClass, Result};
 
 /// The assertions of MPI_Win_fence, MPI_Win_post and others; the numbers are the ABI's.
@@ -137,10 +138,27 @@ impl Epochs {
     }
 }
 
+impl CutOff for Window {
+    /// Closes all epochs: no operation reaches a target any more.
+    fn cut_off(&self) {
+        let epochs = &self.epochs;
+        epochs.set_fenced(false);
+        epochs.set_stage(Stage::None);
+        epochs.locks.store(0, Ordering::Relaxed);
+        epochs.is_exposed.store(0, Ordering::Relaxed);
+        for target in &self.targets {
+            target.access.store(access::NONE, Ordering::Relaxed);
+        }
+    }
+}
+
 impl Window {
     /// An error of synchronisation.
     #[cold]
     pub(super) fn out_of_step(&self, text: impl Into<String>) -> Error {
+        if self.process().is_forked_child() {
+            return self.process().forked_child();
+        }
         self.annotate(Error::new(ErrorClass::ERR_RMA_SYNC, text))
     }
 
@@ -163,6 +181,7 @@ impl Window {
     #[cold]
     #[inline(never)]
     pub(super) fn open(&self, rank: u32) -> Result<()> {
+        self.process().refuse_forked_child()?;
         match self.epochs.stage() {
             Stage::LockAll => self.open_with_lock(rank),
             Stage::LockAllUnchecked => {
@@ -193,11 +212,12 @@ impl Window {
         }
     }
 
-    /// Refuses assertions that do not exist.
+    /// Refuses assertions that do not exist, and forked children.
     ///
     /// # Errors
-    /// MPI_ERR_ASSERT.
+    /// MPI_ERR_ASSERT, MPI_ERR_OTHER.
     pub(super) fn check_assertion(&self, assertion: i32) -> Result<()> {
+        self.process().refuse_forked_child()?;
         if assertion & !assertion::ALL == 0 {
             return Ok(());
         }

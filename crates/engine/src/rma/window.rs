@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The window object (MPI-5.0, section 12.2).
 
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, Weak};
 
 use fabric::window::Bell;
 use sys::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
@@ -15,7 +15,7 @@ use super::polled::Helper;
 use super::target::{Path, Target};
 use crate::attr::Attributes;
 use crate::coll;
-use crate::comm::{Comm, Process};
+use crate::comm::{Comm, CutOff, Process};
 use crate::completion;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
@@ -109,6 +109,14 @@ unsafe impl Sync for Window {}
 unsafe impl Send for Window {}
 
 impl Window {
+    /// Shares a new window. Children that the program forks cannot use it.
+    pub(super) fn share(self) -> Arc<Self> {
+        let shared = Arc::new(self);
+        let watched: Weak<dyn CutOff> = Arc::<Self>::downgrade(&shared);
+        shared.process().cut_off_in_children(watched);
+        shared
+    }
+
     /// The communicator of the members, which only the window uses.
     pub const fn comm(&self) -> &Arc<Comm> {
         &self.comm

@@ -8,6 +8,7 @@
 mod bulk;
 pub(crate) mod copy_mode;
 mod counts;
+mod cut_off;
 mod finish;
 pub(crate) mod link;
 pub(crate) mod matching;

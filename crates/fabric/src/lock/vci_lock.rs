@@ -68,6 +68,15 @@ impl VciLock {
         }
     }
 
+    /// Makes the lock free, in a forked child: a thread that held it does not exist there.
+    #[cold]
+    pub fn renew(&self) {
+        for word in [&self.state, &self.awaited, &self.contenders] {
+            // Relaxed: there is no other thread.
+            word.store(0, Ordering::Relaxed);
+        }
+    }
+
     /// Takes the lock, waiting as long as it takes.
     #[inline]
     pub fn lock(&self) {
