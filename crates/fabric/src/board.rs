@@ -66,6 +66,13 @@ pub mod phase {
     pub const FINALIZED: u32 = 2;
     /// The rank called MPI_Abort; `abort_code` holds the code.
     pub const ABORTED: u32 = 3;
+    /// Between MPI_Session_init and MPI_Session_finalize, before MPI_Init or after MPI_Finalize.
+    pub const IN_SESSIONS: u32 = 4;
+
+    /// Whether a rank in this phase uses MPI.
+    pub const fn is_in_mpi(phase: u32) -> bool {
+        matches!(phase, INITIALIZED | IN_SESSIONS)
+    }
 }
 
 /// Activities of a rank, in [`RankBoard::activity`].

@@ -146,8 +146,12 @@ fn judge(exit: Exit, state: MpiState, others_in_mpi: bool) -> Verdict {
         Exit::Unknown => i32::from(phase != phase::FINALIZED),
     };
     match phase {
-        phase::INITIALIZED => {
-            let text = format!("{exit} without calling MPI_Finalize");
+        phase::INITIALIZED | phase::IN_SESSIONS => {
+            let left_out = match phase {
+                phase::IN_SESSIONS => "MPI_Session_finalize",
+                _ => "MPI_Finalize",
+            };
+            let text = format!("{exit} without calling {left_out}");
             verdict(Weight::Unfinished, narrow(status).max(1), text)
         }
         phase::STARTED if others_in_mpi => {

@@ -78,7 +78,7 @@ impl Started {
         let alive = ranks.filter(|(_, rank)| rank.exit.is_none());
         alive
             .map(|(index, _)| self.board(index))
-            .any(|board| board.is_some_and(|board| board.phase == phase::INITIALIZED))
+            .any(|board| board.is_some_and(|board| phase::is_in_mpi(board.phase)))
     }
 
     /// Sends a signal to all processes of the ranks.

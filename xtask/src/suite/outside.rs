@@ -15,6 +15,11 @@ const JOBS: &[Row<'_>] = &[
         7,
         "rank 0 aborted the job with code 7",
     ),
+    (
+        &["-n", "1", "PROGRAM", "session"],
+        1,
+        "exited with status 0 without calling MPI_Session_finalize",
+    ),
 ];
 
 /// The number of checks, and what was wrong.

@@ -42,7 +42,16 @@ pub(crate) fn join_engine(call: &'static str, level: ThreadLevel) -> engine::Res
     }
     *users += 1;
     state::begin();
+    note_sessions();
     Ok(())
+}
+
+/// Notes that only sessions use the engine, if that is so.
+fn note_sessions() {
+    let is_over = [BEFORE, FINALIZED].contains(&WORLD.load(Ordering::Relaxed));
+    if let Some(process) = process().filter(|_| is_over) {
+        process.note_sessions();
+    }
 }
 
 /// One user less; the engine rests after the last one.
@@ -57,6 +66,8 @@ pub(crate) fn leave_engine(call: &'static str) -> engine::Result<()> {
         state::end();
         handle::close();
         process.take_leave().map_err(|error| error.in_call(call))?;
+    } else {
+        note_sessions();
     }
     *users -= 1;
     Ok(())

@@ -76,11 +76,14 @@ pub(crate) unsafe fn MPI_Session_init(
     session: *mut MPI_Session,
 ) -> i32 {
     let call = "MPI_Session_init";
+    // First, because the errors go to one of them.
+    handlers::define_predefined();
+    if let Err(error) = handlers::check(errhandler) {
+        // It belongs to no object, and there is no session yet.
+        return run_any_time(call, || Err(error));
+    }
     let made = || {
-        // First, because the error of a wrong info goes to one of them.
-        handlers::define_predefined();
         let level = level(info)?;
-        handlers::check(errhandler)?;
         init::join_engine(call, level)?;
         let made = SESSIONS.insert(Arc::new(Session::new(errhandler as u64)));
         made.or_else(|error| init::leave_engine(call).and(Err(error)))

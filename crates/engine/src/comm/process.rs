@@ -562,6 +562,12 @@ impl Process {
         self.vci().start_background()
     }
 
+    /// Only sessions use MPI from now on, until [`Self::resume`]: the launcher names them when the rank ends.
+    pub fn note_sessions(&self) {
+        let board = self.node.board(self.index());
+        board.phase.store(phase::IN_SESSIONS, Ordering::Relaxed);
+    }
+
     /// Tells another launcher than ours, if one started this process, that it may end now.
     ///
     /// # Errors

@@ -106,7 +106,7 @@ impl RankState {
     pub(crate) fn waits(&self) -> bool {
         let board = self.board.as_ref().filter(|_| self.alive);
         board.is_some_and(|board| {
-            board.activity != activity::OUTSIDE && board.phase == phase::INITIALIZED
+            board.activity != activity::OUTSIDE && phase::is_in_mpi(board.phase)
         })
     }
 
@@ -215,7 +215,7 @@ fn read(job: &Started, index: usize) -> RankState {
         state.stopped = processes::status(pid).and_then(processes::Status::stopped);
     }
     // Records of a rank that has ended or finalized mean nothing any more.
-    if board.phase == phase::INITIALIZED {
+    if phase::is_in_mpi(board.phase) {
         let pid = process.mpi_process(&board);
         let read = job.node.for_each_operation(&board, pid, |record| {
             state.take(Operation::new(record, job.node.capacity()));

@@ -32,7 +32,7 @@ pub(crate) fn sentences(states: &[RankState]) -> Vec<String> {
             && state
                 .board
                 .as_ref()
-                .is_some_and(|board| board.phase == phase::INITIALIZED)
+                .is_some_and(|board| phase::is_in_mpi(board.phase))
     };
     let living: Vec<_> = states.iter().filter(in_mpi).collect();
     if sentences.is_empty() && living.len() > 1 && living.iter().all(|state| state.waits()) {
