@@ -88,6 +88,39 @@ def library_that_is_missing_or_too_old(site):
     assert f"{old} is no libfabric of version 1.14 or later: its version is 1.10" in job.err, job.err
 
 
+def greedy_library(site, body):
+    """A library that offers what libfabric does, after its initialiser has run this code."""
+    source, library = site.folder / "greedy.c", site.folder / "greedy.so"
+    source.write_text(
+        "#include <signal.h>\n#include <stdlib.h>\n#include <unistd.h>\nstatic void handler(int signal) { (void)signal; _Exit(1); }\n"
+        f"__attribute__((constructor)) static void begin(void) {{ (void)handler; {body} }}\n",
+        encoding="ascii",
+    )
+    words = ["cc", "-shared", "-fPIC", "-o", library, source, "-Wl,--no-as-needed", "-l:libfabric.so.1"]
+    subprocess.run(words, check=True, timeout=LIMIT_S)
+    return f"-genv RANKPOINT_LIBFABRIC {library}"
+
+
+@case
+def libraries_of_the_network_take_no_signals(site):
+    program = str(site.program("signals"))
+    greedy = greedy_library(site, "for (int number = 1; number < NSIG; ++number) signal(number, handler);")
+    for library in ["", greedy]:
+        site.job(f"{library} -hosts h1,h2", program).expect(0, "all is right")
+        for argument, code, name in [("segv", 139, "signal 11 (SIGSEGV"), ("abort", 134, "signal 6 (SIGABRT")]:
+            site.job(f"{library} -hosts h1,h2", program, argument).fails(code, "rank 1", "on h2", f"was killed by {name}")
+
+
+@case
+def death_while_the_library_is_loaded(site):
+    program = str(site.program("contact"))
+    dies = "[ $(hostname) = h2 ] || unset RANKPOINT_LIBFABRIC"
+    words = ["sh", "-c", f"{dies}; exec {program}"]
+    # What it needs itself may have taken all signals that can be taken.
+    library = greedy_library(site, "kill(getpid(), SIGKILL);")
+    site.job(f"{library} -hosts h1,h2", *words).fails(137, "rank 1", "on h2", "was killed by signal 9", "in MPI_Init")
+
+
 @case
 def provider_that_is_not_there(site):
     program = str(site.program("contact"))

@@ -16,6 +16,7 @@ use std::sync::OnceLock;
 use layout::{Layout, SharedLayout};
 use layout_cuda::{CudaError, DeviceLayout, DeviceMemory, Driver, Gpu, MemorySpace, Stream};
 use sys::library;
+use sys::signals;
 use sys::sync::{AtomicU64, Ordering};
 
 use crate::datatype::Memory;
@@ -50,7 +51,7 @@ pub fn start(settings: &Settings) -> Result<Devices> {
     match settings.gpu {
         0 => Ok(Devices::Never),
         2 => {
-            let driver = Driver::get().map_err(|error| {
+            let driver = open_driver().map_err(|error| {
                 Error::new(
                     ErrorClass::ERR_OTHER,
                     format!("RANKPOINT_GPU is 2, but {error}"),
@@ -74,13 +75,18 @@ pub fn have_come() -> bool {
         return false;
     }
     if Driver::is_loaded()
-        && let Ok(driver) = Driver::get()
+        && let Ok(driver) = open_driver()
     {
         DRIVER.get_or_init(|| driver);
         return true;
     }
     WITHOUT_DRIVER.store(loaded, Ordering::Relaxed);
     false
+}
+
+/// The driver of this node. Loading it changes no actions of signals.
+fn open_driver() -> std::result::Result<&'static Driver, &'static CudaError> {
+    signals::keeping_actions(Driver::get)
 }
 
 /// Whether the data of `count` elements at `base` are in the memory of a GPU.

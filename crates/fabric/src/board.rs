@@ -58,7 +58,7 @@ pub(crate) const fn locations_of(capacity: u32) -> u64 {
 
 /// Life of a rank as the launcher sees it, in [`RankBoard::phase`].
 pub mod phase {
-    /// The process runs but has not called MPI.
+    /// The process runs but has not called MPI_Init.
     pub const STARTED: u32 = 0;
     /// Between MPI_Init and MPI_Finalize.
     pub const INITIALIZED: u32 = 1;
@@ -68,6 +68,9 @@ pub mod phase {
     pub const ABORTED: u32 = 3;
     /// Between MPI_Session_init and MPI_Session_finalize, before MPI_Init or after MPI_Finalize.
     pub const IN_SESSIONS: u32 = 4;
+
+    /// Inside MPI_Init, or another call that starts MPI.
+    pub const INITIALIZING: u32 = 5;
 
     /// Whether a rank in this phase uses MPI.
     pub const fn is_in_mpi(phase: u32) -> bool {

@@ -16,7 +16,7 @@ pub(crate) enum Weight {
     Status,
     /// It never called MPI_Init, and others wait for it.
     Absent,
-    /// It ended between MPI_Init and MPI_Finalize.
+    /// It ended in MPI_Init, or between that and MPI_Finalize.
     Unfinished,
     /// It called MPI_Abort.
     Aborted,
@@ -139,13 +139,23 @@ fn judge(exit: Exit, state: MpiState, others_in_mpi: bool) -> Verdict {
         let text = format!("aborted the job with code {}", state.abort_code);
         return verdict(Weight::Aborted, narrow(state.abort_code), text);
     }
+    let place = match phase {
+        phase::INITIALIZING => " in MPI_Init",
+        _ => "",
+    };
     let status = match exit {
-        Exit::Signal { .. } => return verdict(Weight::Killed, exit.code(), exit.to_string()),
+        Exit::Signal { .. } => {
+            return verdict(Weight::Killed, exit.code(), format!("{exit}{place}"));
+        }
         Exit::Status(status) => status,
         // Only a rank that has called MPI_Finalize is known to have succeeded.
         Exit::Unknown => i32::from(phase != phase::FINALIZED),
     };
     match phase {
+        phase::INITIALIZING => {
+            let text = format!("{exit}{place}");
+            verdict(Weight::Unfinished, narrow(status).max(1), text)
+        }
         phase::INITIALIZED | phase::IN_SESSIONS => {
             let left_out = match phase {
                 phase::IN_SESSIONS => "MPI_Session_finalize",

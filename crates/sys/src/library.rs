@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::ptr::NonNull;
 
+use crate::signals;
+
 /// A library that stays open until the process ends: its functions are valid for ever.
 #[derive(Clone, Copy, Debug)]
 pub struct Library(NonNull<c_void>);
@@ -16,7 +18,7 @@ unsafe impl Send for Library {}
 unsafe impl Sync for Library {}
 
 impl Library {
-    /// Opens a library by its path, or by a name that the loader searches.
+    /// Opens a library by its path, or by a name that the loader searches. Signals keep their actions.
     ///
     /// # Errors
     /// With the loader's reason.
@@ -26,7 +28,8 @@ impl Library {
     pub unsafe fn open(path: &OsStr) -> io::Result<Self> {
         let name = CString::new(path.as_bytes())?;
         // SAFETY: a valid text; the caller answers for the initialisers.
-        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        let open = || unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        let handle = signals::keeping_actions(open);
         NonNull::new(handle).map(Self).ok_or_else(|| {
             // SAFETY: the loader's last message, which belongs to this thread until its next call.
             let text = unsafe { libc::dlerror().as_ref() };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Signals as data: a descriptor that is readable when one has arrived, their names, and threads that take none.
+//! Signals as data: a descriptor that is readable when one has arrived, their names, threads that take none, and foreign code that
+//! changes no actions.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -101,14 +102,39 @@ pub fn without_signals<R>(start: impl FnOnce() -> R) -> R {
     result
 }
 
-fn is_ignored(signal: i32) -> bool {
-    // SAFETY: sigaction is plain data, and the call only fills it in.
-    let action = unsafe {
+/// Runs foreign code that may set actions of signals, such as the initialisers of a library, and gives all signals the actions back that
+/// the program has set. A handler of such a library would hide from the program and the launcher how the process ends.
+// TIER: setup
+pub fn keeping_actions<R>(run: impl FnOnce() -> R) -> R {
+    let before: Vec<_> = (1..=libc::SIGRTMAX())
+        .filter_map(|signal| Some((signal, action_of(signal)?)))
+        .collect();
+    let result = run();
+    for (signal, action) in &before {
+        let is_same = |now: libc::sigaction| {
+            (now.sa_sigaction, now.sa_flags) == (action.sa_sigaction, action.sa_flags)
+        };
+        if action_of(*signal).is_some_and(is_same) {
+            continue;
+        }
+        // SAFETY: the action is one that the kernel has reported for this signal.
+        unsafe { libc::sigaction(*signal, &raw const *action, std::ptr::null_mut()) };
+    }
+    result
+}
+
+/// The action of a signal; `None` for those that the C library keeps for itself.
+fn action_of(signal: i32) -> Option<libc::sigaction> {
+    // SAFETY: an action is plain data, and the call only fills it in.
+    unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(signal, std::ptr::null(), &raw mut action);
-        action
-    };
-    action.sa_sigaction == libc::SIG_IGN
+        let code = libc::sigaction(signal, std::ptr::null(), &raw mut action);
+        (code == 0).then_some(action)
+    }
+}
+
+fn is_ignored(signal: i32) -> bool {
+    action_of(signal).is_some_and(|action| action.sa_sigaction == libc::SIG_IGN)
 }
 
 macro_rules! signals {
@@ -150,4 +176,28 @@ signals! {
     SIGXCPU, "limit of processor time reached";
     SIGXFSZ, "limit of file size reached";
     SIGSYS, "forbidden system call";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_code_leaves_all_actions_as_they_were() {
+        let actions =
+            || (1..=libc::SIGRTMAX()).map(|signal| action_of(signal).map(|a| a.sa_sigaction));
+        let before: Vec<_> = actions().collect();
+        extern "C" fn handler(_: i32) {}
+        let result = keeping_actions(|| {
+            for signal in 1..=libc::SIGRTMAX() {
+                let handler = handler as extern "C" fn(i32) as libc::sighandler_t;
+                // SAFETY: the handler does nothing.
+                unsafe { libc::signal(signal, handler) };
+            }
+            assert!(!actions().eq(before.iter().copied()));
+            7
+        });
+        assert_eq!(result, 7);
+        assert!(actions().eq(before.iter().copied()));
+    }
 }

@@ -7,6 +7,8 @@ use std::ffi::c_int;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use sys::signals;
+
 use super::abi::{ALL_RANKS, Functions, Item, Proc, key};
 use crate::access::MOST_RANKS;
 use crate::mapping::renumber;
@@ -48,7 +50,9 @@ impl Session {
         rank: u32,
         limit: Duration,
     ) -> Result<(Self, Welcome), String> {
-        let me = bounded(&library, "PMIx_Init", limit, move || library.init())?;
+        // The library loads its plugins in PMIx_Init.
+        let init = move || signals::keeping_actions(|| library.init());
+        let me = bounded(&library, "PMIx_Init", limit, init)?;
         let session = Self { library, me, limit };
         if me.rank != rank {
             return Err(format!(

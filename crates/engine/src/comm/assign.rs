@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bootstrap::Member;
-use fabric::board::JOB_VARIABLE;
+use fabric::board::{JOB_VARIABLE, phase};
 use fabric::node::NodeHandle;
 use fabric::segment::{self, SegmentPlan};
 use sys::cores;
@@ -94,7 +94,11 @@ pub(super) fn claim_board(
     let me = PeerIndex::new(first + rank);
     let (taken, pid) = (&node.board(me).pid, std::process::id());
     match taken.compare_exchange(0, pid, Ordering::Relaxed, Ordering::Relaxed) {
-        Ok(_) => Ok(me),
+        Ok(_) => {
+            let phase = &node.board(me).phase;
+            phase.store(phase::INITIALIZING, Ordering::Relaxed);
+            Ok(me)
+        }
         Err(_) => refuse(format!(
             "rank {rank} of this job is another process already ({JOB_VARIABLE} says that it is this one)"
         )),

@@ -11,6 +11,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ptr::{self, NonNull};
 
+use sys::signals;
+
 use super::Library;
 use super::abi::{
     FI_ASYNC_IOV, FI_AV_TABLE, FI_CONTEXT, FI_CONTEXT2, FI_EP_RDM, FI_MR_ALLOCATED, FI_MR_ENDPOINT,
@@ -144,18 +146,21 @@ impl<'a> InfoList<'a> {
                 FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
         }
         let mut first = ptr::null_mut();
-        // SAFETY: valid hints and a place for the result.
-        let code = unsafe {
-            let (node, service) = (ptr::null(), ptr::null());
-            (library.getinfo)(
-                library.version(),
-                node,
-                service,
-                0,
-                hints.first,
-                &raw mut first,
-            )
-        };
+        let (node, service) = (ptr::null(), ptr::null());
+        // The first call loads and initialises the providers.
+        let code = signals::keeping_actions(|| {
+            // SAFETY: valid hints and a place for the result.
+            unsafe {
+                (library.getinfo)(
+                    library.version(),
+                    node,
+                    service,
+                    0,
+                    hints.first,
+                    &raw mut first,
+                )
+            }
+        });
         if code != 0 {
             return Err(library.error("fi_getinfo", code as isize));
         }

@@ -20,7 +20,7 @@ use super::abi::{
 use super::choose::Chosen;
 use super::open::{BUFFER_BYTES, BUFFERS, Opened, SINGLE_BUFFERS, missing};
 use super::puts::Puts;
-use sys::memory;
+use sys::{memory, signals};
 
 /// Completions read at once.
 const BATCH: usize = 16;
@@ -154,7 +154,8 @@ impl Endpoint {
         sends: u32,
     ) -> io::Result<Self> {
         let (least_bytes, message_bytes) = message_bytes.into_inner();
-        let opened = Opened::new(library, chosen, least_bytes, sends)?;
+        // Some providers load what drives the device only now.
+        let opened = signals::keeping_actions(|| Opened::new(library, chosen, least_bytes, sends))?;
         // SAFETY: the attributes and objects exist, and their tables are those of their kinds.
         unsafe {
             let info = &*chosen.info();

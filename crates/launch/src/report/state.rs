@@ -129,6 +129,7 @@ impl RankState {
             _ if self.stopped.is_some() => Some("is stopped by a debugger"),
             _ if self.finalizes() => Some("waits in MPI_Finalize"),
             (_, phase::STARTED) => Some("has not called MPI_Init yet"),
+            (_, phase::INITIALIZING) => Some("is in MPI_Init"),
             (_, phase::FINALIZED) => Some("has called MPI_Finalize"),
             _ => (!self.waits()).then_some("is outside MPI"),
         }
@@ -186,6 +187,7 @@ impl RankState {
             (false, ..) => "ended",
             _ if self.stopped.is_some() => self.stopped.map_or("", Halt::text),
             (_, phase::STARTED, _) => "before MPI_Init",
+            (_, phase::INITIALIZING, _) => "in MPI_Init",
             (_, phase::FINALIZED, _) => "after MPI_Finalize",
             (_, phase::ABORTED, _) => "in MPI_Abort",
             (_, _, activity::POLLING) => "polling",

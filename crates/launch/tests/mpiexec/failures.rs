@@ -42,6 +42,25 @@ fn death_inside_mpi_names_the_signal() {
 }
 
 #[test]
+fn death_inside_mpi_init_is_reported_as_such() {
+    for (end, code, text) in [
+        ("die", 128 + 6, "was killed by signal 6 (SIGABRT"),
+        ("exit:3", 3, "exited with status 3 in MPI_Init"),
+        ("exit:0", 1, "exited with status 0 in MPI_Init"),
+    ] {
+        for other in ["init park", "begin park", "park"] {
+            let done = mpiexec(&players(&[], &[other, &format!("begin {end}")]));
+            assert_eq!(done.code(), code, "{done:?}");
+            let sentence = done.sentence();
+            assert!(sentence.contains("rank 1 (pid"), "{sentence}");
+            assert!(sentence.contains(text), "{sentence}");
+            let end = " in MPI_Init; ending the other rank";
+            assert!(sentence.ends_with(end), "{sentence}");
+        }
+    }
+}
+
+#[test]
 fn status_is_that_of_the_failing_rank() {
     let done = mpiexec(&[
         "-n", "2", "true", ":", "-n", "1", "sh", "-c", "exit 5", ":", "true",

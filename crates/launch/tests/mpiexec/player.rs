@@ -91,6 +91,10 @@ impl Player {
         let board = self.segment.board(PeerIndex::new(self.rank));
         let number = |index: usize| arguments[index].parse::<i64>().unwrap();
         match verb {
+            "begin" => {
+                board.pid.store(std::process::id(), Ordering::Relaxed);
+                board.phase.store(phase::INITIALIZING, Ordering::Relaxed);
+            }
             "init" => {
                 board.pid.store(std::process::id(), Ordering::Relaxed);
                 board.phase.store(phase::INITIALIZED, Ordering::Relaxed);
