@@ -169,11 +169,14 @@ impl Error {
         self
     }
 
-    /// Renames the argument at fault: from its name in the function that checked it to its name in the call.
+    /// Renames the argument at fault: from its name in the function that checked it to its name in the call. A failure that no argument
+    /// has caused stays as it is.
     #[must_use]
     #[cold]
     pub fn renamed(mut self, name: impl FnOnce(&'static str) -> &'static str) -> Self {
-        self.0.argument = name(self.0.argument);
+        if !self.0.argument.is_empty() {
+            self.0.argument = name(self.0.argument);
+        }
         self
     }
 
@@ -265,5 +268,19 @@ mod tests {
         assert_eq!(format!("{error:?}"), error.to_string());
         assert!(format!("{error:#?}").contains("ErrorDetail {"));
         assert_eq!(size_of::<Result<u64>>(), 16);
+    }
+
+    #[test]
+    fn failures_become_no_errors_of_arguments() {
+        let failure = || Error::new(ErrorClass::ERR_OTHER, "rank 2 cannot be reached");
+        let handed_on = failure().renamed(|_| "array_of_requests").at_index(3);
+        let text = handed_on.in_call("MPI_Startall").to_string();
+        assert_eq!(text, "MPI_Startall: rank 2 cannot be reached");
+        let argument = Error::argument(ErrorClass::ERR_REQUEST, "request", 5, "a request");
+        let renamed = argument.renamed(|_| "array_of_requests").at_index(3);
+        assert_eq!(
+            renamed.to_string(),
+            "argument 'array_of_requests' is 5 at index 3, expected a request"
+        );
     }
 }

@@ -92,10 +92,13 @@ pub(super) fn is_live(state: &VciState, id: RequestId) -> bool {
     id == RequestId::NULL || state.slab.find(id).is_some()
 }
 
-/// An error about a request, which is one of an array.
+/// The error of a call for a request that is one of an array. Errors that are not about the request itself stay as they are.
 #[cold]
 pub fn in_array(error: Error, index: usize) -> Error {
-    error.renamed(|_| "array_of_requests").at_index(index)
+    match error.detail().argument {
+        "request" => error.renamed(|_| "array_of_requests").at_index(index),
+        _ => error,
+    }
 }
 
 /// Waits for one request (MPI_Wait).
