@@ -67,6 +67,41 @@ def all_ranks_meet_all_others_at_once(site):
         site.job("-hosts h1:2,h2:2,h3:2 -n 6", program).expect(0, "all have met")
 
 
+def dropping_interfaces(site):
+    """Gives each host an interface `drop0` with an address of its own, behind which packets vanish."""
+    for host in site.lab.hosts:
+        number = host[1:]
+        script = (
+            "ip link add drop0 type veth peer name drop1 && ip link set drop1 up && ip link set drop0 up"
+            f" && ip addr add 10.84.0.{number}/24 dev drop0"
+            " && for other in 1 2 3 4; do ip neigh replace 10.84.0.$other lladdr 02:00:00:00:00:01 dev drop0; done"
+        )
+        subprocess.run([*site.lab.enter(host), "sh", "-c", script], check=True, timeout=LIMIT_S)
+
+
+@case
+def networks_that_deliver_nothing_are_reported(site):
+    dropping_interfaces(site)
+    program, limit = str(site.program("contact")), "-genv RANKPOINT_CONTACT_TIMEOUT 2"
+    try:
+        for interface, address, why in [("lo", "127.0.0.1", "refused"), ("drop0", "10.84.0.", "no answer for 2 s")]:
+            job = site.job(f"{limit} -genv RANKPOINT_INTERFACE {interface} -hosts h1,h2", program).end()
+            assert job.code == 17 and "on host h" in job.err and "cannot be reached from rank" in job.err, job.err
+            for part in [f"address {address}", f"over interface {interface};", why]:
+                assert part in job.err, f"'{part}' is not in '{job.err}'"
+            site.clean()
+    finally:
+        for host in site.lab.hosts:
+            subprocess.run([*site.lab.enter(host), "ip", "link", "delete", "drop0"], check=True, timeout=LIMIT_S)
+
+
+@case
+def ranks_that_compute_are_not_out_of_reach(site):
+    # They are silent for longer than the limit.
+    job = site.job("-genv RANKPOINT_CONTACT_TIMEOUT 1 -hosts h1,h2,h3", str(site.program("late")), "8")
+    job.expect(0, "rank 1 has all", "rank 2 has all")
+
+
 @case
 def jobs_of_one_host_do_not_load_libfabric(site):
     program = str(site.program("contact"))

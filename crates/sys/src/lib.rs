@@ -19,6 +19,7 @@
 //! | [`signals`], [`spawn`] | signals as data, starting ranks, the guard that outlives a launcher |
 //! | [`fork`] | children that go on with the program |
 //! | [`random`] | random numbers |
+//! | [`connection`] | connections that show whether a network delivers |
 //! | [`socket`] | inherited sockets, descriptors that travel through sockets |
 //! | [`sync`] | the atomics of this project: std's, or loom's under `cfg(loom)` |
 //!
@@ -28,6 +29,7 @@
 pub mod barrier;
 pub mod clock;
 pub mod cma;
+pub mod connection;
 pub mod cores;
 pub mod files;
 pub mod fork;

@@ -2,6 +2,7 @@
 //! The transports of a process that may have peers on other nodes.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use fabric::network::{NetPlan, Network};
 use fabric::node::NodeHandle;
@@ -19,6 +20,7 @@ pub(super) fn transport_between_nodes(
     me: PeerIndex,
     vci: VciIndex,
     choice: &NetworkChoice,
+    contact_limit: Option<Duration>,
     opened: &OnceLock<Arc<Network>>,
 ) -> Result<Transport> {
     let shm = Shm::new(node.segment().clone(), me, vci);
@@ -28,7 +30,7 @@ pub(super) fn transport_between_nodes(
     let network = match opened.get() {
         Some(network) => network,
         None => {
-            let network = open_network(node, me, choice)
+            let network = open_network(node, me, choice, contact_limit)
                 .map_err(|error| Error::new(ErrorClass::ERR_OTHER, error.to_string()))?;
             opened.get_or_init(|| network)
         }
@@ -41,6 +43,7 @@ fn open_network(
     node: &NodeHandle,
     me: PeerIndex,
     choice: &NetworkChoice,
+    contact_limit: Option<Duration>,
 ) -> std::io::Result<Arc<Network>> {
     let given = |text: &'_ str| (!text.is_empty()).then(|| text.to_owned());
     let (provider, interface) = (given(&choice.provider), given(&choice.interface));
@@ -53,6 +56,7 @@ fn open_network(
         },
         sharing: choice.sharing,
         payload_rules: PAYLOAD_RULES,
+        contact_limit,
     };
     Network::open(node.segment().clone(), me, &plan)
 }

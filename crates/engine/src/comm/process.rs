@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock, PoisonError};
+use std::time::Duration;
 
 use bootstrap::Member;
 use fabric::board::{PAGE_BYTES, phase};
@@ -85,6 +86,9 @@ impl Process {
         let (assigned, member) = assign(&settings, &mut warnings)
             .map_err(|text| Error::new(ErrorClass::ERR_OTHER, text))?;
         let (is_null, network) = (settings.null_fabric, settings.network.clone());
+        let contact_limit = Some(settings.contact_timeout_s)
+            .filter(|&limit| limit > 0)
+            .map(Duration::from_secs);
         let opened = OnceLock::new();
         let transport = move |node: &NodeHandle, me, vci: VciIndex| {
             if is_null {
@@ -92,7 +96,7 @@ impl Process {
                 let null = Null::new(job.ring_cells, job.ring_payload_bytes);
                 return Ok(Transport::Null(null));
             }
-            transport_between_nodes(node, me, vci, &network, &opened)
+            transport_between_nodes(node, me, vci, &network, contact_limit, &opened)
         };
         let process = Self::attach(assigned, settings, level, Box::new(transport))?;
         process.watch_forks()?;
@@ -190,7 +194,7 @@ impl Process {
                 let port = first.map_or_else(|| net.port_of_vci(me.get(), vci), Ok);
                 Ok(Transport::sim(port.unwrap()))
             }
-            None => transport_between_nodes(node, me, vci, &network, &opened),
+            None => transport_between_nodes(node, me, vci, &network, None, &opened),
         };
         Self::attach(assigned, settings, level, Box::new(transport)).unwrap()
     }

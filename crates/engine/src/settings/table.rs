@@ -301,6 +301,8 @@ settings! {
         "events that a rank keeps of each VCI, 48 bytes each, where RANKPOINT_TRACE has it record them; the oldest ones are dropped and counted";
     reserve_processes, "RESERVE_PROCESSES", "", 64, 0..=65536, "processes",
         "processes that can be added to a running job, at most; a reserve costs addresses, not memory; for jobs of mpiexec it counts in mpiexec's environment, under other launchers it is the same for all ranks";
+    contact_timeout_s, "CONTACT_TIMEOUT", "", 30, 0..=86400, "s",
+        "between nodes over TCP: how long a rank that was never heard of may be out of the network's reach before that is an error; 0 for ever (docs/clusters.md)";
     bootstrap_timeout_s, "BOOTSTRAP_TIMEOUT", "", 120, 1..=86400, "s",
         "under launchers that speak PMI or PMIx: how long MPI_Init waits in each step for the launcher, and for the other ranks to call MPI_Init (docs/clusters.md)";
 }

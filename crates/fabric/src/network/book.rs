@@ -104,6 +104,18 @@ impl Book {
         self.segment.publish_card(self.me, &card.to_bytes()?)
     }
 
+    /// Connections that may wait at a context of a rank at once: one of each VCI of the other nodes' ranks, and one to check it.
+    pub(super) fn most_waiting(&self) -> u64 {
+        let job = self.segment.job();
+        let others = u64::from(job.job_ranks - job.local_ranks);
+        let vcis = self
+            .segment
+            .board(self.me)
+            .vci_count
+            .load(Ordering::Relaxed);
+        2 * others * u64::from(vcis.max(1))
+    }
+
     /// Notes that context 0 stands in for another one.
     pub(super) fn replace(&self, context: u8) {
         self.replaced.fetch_or(1 << context, Ordering::Relaxed);

@@ -14,6 +14,7 @@
 //! | `book` | what all contexts know together: processes, addresses, failures |
 //! | `peer` | the rings and sequence numbers of one peer |
 //! | `put` | long data that go past the rings |
+//! | `contact` | whether the network delivers to peers that were not heard of |
 //! | `fault` | failures that VCIs are told of |
 //! | `net` | a context: polls, peers, and the end |
 //! | `send`, `receive` | frames of cells |
@@ -22,6 +23,7 @@
 
 mod book;
 mod card;
+mod contact;
 #[cfg(test)]
 mod context_tests;
 mod control;

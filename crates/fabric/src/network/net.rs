@@ -12,6 +12,7 @@ use sys::memory;
 
 use super::Network;
 use super::book::Book;
+use super::contact::{ContactPlan, Contacts};
 use super::control::Wanted;
 use super::fault::Fault;
 use super::frame::{CELL_BYTES, FRAME_BYTES, HEADER_BYTES};
@@ -76,6 +77,8 @@ pub(super) struct State {
     asked: Instant,
     /// Requests for addresses of this process that [`Network`] has to answer; only at context 0.
     pub(super) wanted: Vec<Wanted>,
+    /// Peers that were not heard of yet.
+    pub(super) contacts: Contacts,
     /// Rings from new peers, for [`Net::accept`].
     pub(super) accepted: Vec<(PeerKey, RingReceiver)>,
     /// Buffers of sends: where they lie, which are free, and whose the others are.
@@ -121,6 +124,7 @@ impl Net {
         book: Arc<Book>,
         index: u8,
         payload_rules: &'static [PayloadRule],
+        contacts: &ContactPlan,
     ) -> io::Result<Self> {
         let mut endpoint =
             Endpoint::open(library, chosen, HEADER_BYTES..=FRAME_BYTES, SENDS + PUTS)?;
@@ -134,6 +138,7 @@ impl Net {
         let slots = memory::map_private(bytes)?;
         let slots_desc = endpoint.register(slots, bytes)?;
         let address = endpoint.address()?;
+        let contacts = Contacts::new(contacts, &address);
         Ok(Self {
             endpoint,
             state: State {
@@ -150,6 +155,7 @@ impl Net {
                 seen: 0,
                 asked: Instant::now(),
                 wanted: Vec::new(),
+                contacts,
                 accepted: Vec::new(),
                 slots,
                 slots_desc,
@@ -175,6 +181,9 @@ impl Net {
         let (sender, source) = ring.ok_or(io::ErrorKind::OutOfMemory)?;
         let (start, bytes) = source.memory();
         let desc = self.endpoint.register(start, bytes)?;
+        if self.state.peers[peer].sequence_in == 0 {
+            self.state.contacts.expect(peer, Instant::now());
+        }
         let peer = &mut self.state.peers[peer];
         (peer.out, peer.out_desc) = (Some(source), desc);
         Ok((sender, NonNull::from(&*peer.doorway)))
@@ -259,6 +268,9 @@ impl Net {
             }
         })?;
         state.resolve(endpoint);
+        if state.contacts.are_due() {
+            state.check_contacts();
+        }
         if state.index == 0 {
             state.send_controls(endpoint);
         }

@@ -19,11 +19,13 @@ use std::ffi::OsStr;
 use std::io;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::time::Duration;
 
 use sys::limits;
 use sys::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::book::{Book, Control};
+use super::contact::ContactPlan;
 use super::control::Wanted;
 use super::fault::Fault;
 use super::frame::Kind;
@@ -46,6 +48,8 @@ pub struct NetPlan<'a> {
     pub sharing: Sharing,
     /// Which cells describe payload.
     pub payload_rules: &'static [PayloadRule],
+    /// How long the first contact with a peer may take (`RANKPOINT_CONTACT_TIMEOUT`); `None` for ever.
+    pub contact_limit: Option<Duration>,
 }
 
 /// The network of a process.
@@ -79,6 +83,7 @@ struct Opener {
     library: &'static Library,
     chosen: Chosen<'static>,
     payload_rules: &'static [PayloadRule],
+    contacts: ContactPlan,
     /// Why a context could not be opened.
     refusal: Option<String>,
 }
@@ -120,6 +125,11 @@ fn library(path: Option<&OsStr>) -> io::Result<&'static Library> {
         .map_err(|error| io::Error::other(error.clone()))
 }
 
+/// Whether a provider makes TCP connections.
+fn uses_tcp(provider: &str) -> bool {
+    matches!(provider, "tcp" | "net" | "tcp;ofi_rxm")
+}
+
 /// The lock, also where a thread that held it has panicked.
 fn taken<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
@@ -151,6 +161,11 @@ impl Network {
         let book = Arc::new(Book::new(segment, me, provider, is_internet, contexts)?);
         let opener = Opener {
             library,
+            contacts: ContactPlan {
+                limit: plan.contact_limit.filter(|_| uses_tcp(provider)),
+                interface: chosen.offer.interface.clone(),
+                waiting: book.most_waiting(),
+            },
             chosen,
             payload_rules: plan.payload_rules,
             refusal: None,
@@ -491,6 +506,7 @@ impl Opener {
             book.clone(),
             number,
             self.payload_rules,
+            &self.contacts,
         )?;
         Ok(Context {
             address: net.state.address.clone(),

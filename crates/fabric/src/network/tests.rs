@@ -33,6 +33,7 @@ const PLAN: NetPlan<'_> = NetPlan {
     },
     sharing: Sharing::Vci,
     payload_rules: RULES,
+    contact_limit: None,
 };
 
 /// How the two processes share their contexts.
