@@ -4,12 +4,15 @@
 
 use std::alloc::{self, Layout};
 
+use sys::limits;
+
 use crate::errors::{Error, ErrorClass, Result};
 
 /// The error of memory that does not exist.
 #[cold]
 fn no_memory(bytes: usize) -> Error {
-    let text = format!("there is no memory of {bytes} bytes for a copy of the data");
+    let limits = limits::of_memory();
+    let text = format!("there is no memory of {bytes} bytes for a copy of the data{limits}");
     Error::new(ErrorClass::ERR_NO_MEM, text)
 }
 

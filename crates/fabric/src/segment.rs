@@ -380,7 +380,8 @@ impl Segment {
                 });
         taken.map_err(|used| {
             io::Error::other(format!(
-                "the node segment has no {bytes} bytes left ({used} of {limit} used)"
+                "the node segment has no {bytes} bytes left ({used} of {limit} used){}",
+                limits::of_shared_memory()
             ))
         })
     }

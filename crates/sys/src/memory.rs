@@ -7,22 +7,22 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 
-use crate::limits::file_size_limit;
+use crate::limits::{self, explained};
 
 /// A new anonymous memory file of so many bytes that is closed on exec. Its length is sealed: a
 /// process that could shorten it would end all others that map it (SIGBUS).
 pub fn memory_file(name: &CStr, bytes: u64) -> io::Result<OwnedFd> {
     // A file that is too long does not only fail: the kernel sends SIGXFSZ.
-    if let Some(limit) = file_size_limit().filter(|&limit| limit < bytes) {
+    if let Some(limit) = limits::of_file(bytes) {
         return Err(io::Error::other(format!(
-            "a file of {bytes} bytes in memory is needed, but ulimit -f allows {limit}"
+            "a file of {bytes} bytes in memory is needed, but {limit}"
         )));
     }
     // SAFETY: `name` is NUL-terminated by its type; the call takes no other pointer.
     let fd =
         unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
     if fd < 0 {
-        return Err(io::Error::last_os_error());
+        return Err(explained(io::Error::last_os_error()));
     }
     // SAFETY: the call above returned this descriptor to us alone.
     let file = File::from(unsafe { OwnedFd::from_raw_fd(fd) });
@@ -43,7 +43,7 @@ pub fn duplicate(fd: i32) -> io::Result<OwnedFd> {
     // SAFETY: numbers only; a closed descriptor gives EBADF.
     let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) };
     if copy < 0 {
-        return Err(io::Error::last_os_error());
+        return Err(explained(io::Error::last_os_error()));
     }
     // SAFETY: the call above returned this descriptor to us alone.
     Ok(unsafe { OwnedFd::from_raw_fd(copy) })
@@ -81,7 +81,7 @@ pub(crate) unsafe fn make_accessible(base: NonNull<u8>, bytes: usize) -> io::Res
     // SAFETY: the range belongs to the caller (`# Safety`), and more rights invalidate no reference.
     match unsafe { libc::mprotect(base.as_ptr().cast(), bytes, protection) } {
         0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
+        _ => Err(explained(io::Error::last_os_error())),
     }
 }
 
@@ -124,10 +124,10 @@ fn map(bytes: usize, protection: i32, flags: i32, fd: i32) -> io::Result<NonNull
         )
     };
     if base == libc::MAP_FAILED {
-        let error = io::Error::last_os_error();
+        let error = explained(io::Error::last_os_error());
         let mebibytes = bytes.div_ceil(1 << 20);
         let text = format!(
-            "cannot map {mebibytes} MiB of address space, little of which becomes memory: {error} (ulimit -v limits it)"
+            "cannot map {mebibytes} MiB of address space, little of which becomes memory: {error}"
         );
         return Err(io::Error::new(error.kind(), text));
     }

@@ -20,10 +20,7 @@ pub(crate) unsafe fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut
         check(info)?;
         let bytes = usize::try_from(size)
             .map_err(|_| Error::argument(ErrorClass::ERR_ARG, "size", size, "0 or more bytes"))?;
-        let memory = require_process()?.allocate_shared(bytes);
-        let memory = memory.ok_or_else(|| {
-            Error::new(ErrorClass::ERR_NO_MEM, format!("no room for {bytes} bytes"))
-        })?;
+        let memory = require_process()?.allocate_shared(bytes)?;
         ALLOCATED
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

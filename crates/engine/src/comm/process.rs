@@ -13,8 +13,8 @@ use fabric::board::{PAGE_BYTES, phase};
 use fabric::counters::COUNTERS;
 use fabric::node::NodeHandle;
 use fabric::transport::{Null, Transport};
-use sys::memory;
 use sys::sync::{AtomicU32, Mutex, MutexGuard, Ordering};
+use sys::{limits, memory};
 
 use super::assign::{agree_on_rendezvous, assign, claim_board};
 use super::forked::Forks;
@@ -473,17 +473,27 @@ impl Process {
         self.channels.fetch_add(1, Ordering::Relaxed) & (count - 1)
     }
 
-    /// Memory that every rank of the node can read directly; `None` when the segment is full.
-    pub fn allocate_shared(&self, bytes: usize) -> Option<*mut u8> {
-        self.refuse_forked_child().ok()?;
-        let rounded = bytes.max(1).checked_next_multiple_of(PAGE_BYTES)?;
-        let kept = self.free_pages().take(rounded as u64);
-        let offset = kept.or_else(|| self.node.allocate(rounded as u64).ok())?;
-        let base = self.node.address(offset, rounded as u64)?;
+    /// Memory that every rank of the node can read directly.
+    ///
+    /// # Errors
+    /// MPI_ERR_NO_MEM when the segment is full; [`Self::refuse_forked_child`].
+    pub fn allocate_shared(&self, bytes: usize) -> Result<*mut u8> {
+        self.refuse_forked_child()?;
+        let taken = || {
+            let rounded = bytes.max(1).checked_next_multiple_of(PAGE_BYTES)?;
+            let kept = self.free_pages().take(rounded as u64);
+            let offset = kept.or_else(|| self.node.allocate(rounded as u64).ok())?;
+            Some((self.node.address(offset, rounded as u64)?, rounded))
+        };
+        let (base, rounded) = taken().ok_or_else(|| {
+            let limits = limits::of_shared_memory();
+            let text = format!("no room for {bytes} bytes in the node segment{limits}");
+            Error::new(ErrorClass::ERR_NO_MEM, text)
+        })?;
         // SAFETY: whole pages of the segment, allocated just now. The segment is left out of core
         // dumps, but the program's own data belong into them.
         unsafe { memory::set_dumped(base, rounded, true) };
-        Some(base.as_ptr())
+        Ok(base.as_ptr())
     }
 
     /// Gives back memory of [`Self::allocate_shared`]; false when it is none.

@@ -5,11 +5,12 @@
 //! requests that it may have, which the lock guards. It is taken under the lock of a VCI and held for a few instructions. Where VCIs have
 //! their own requests there is no pool, and each slab has its limit.
 
+use sys::limits;
 use sys::sync::{AtomicU64, Ordering};
 
 use fabric::lock::VciLock;
 
-use super::slab::RequestSlab;
+use super::slab::{FIRST_INDEX, RequestEntry, RequestSlab};
 use super::{RequestIndex, Role};
 use crate::errors::{Error, ErrorClass, Result};
 
@@ -99,13 +100,7 @@ impl RequestSlab {
 
     /// The error of a slab without a free entry.
     pub(super) fn full(&self) -> Error {
-        self.closed.clone().unwrap_or_else(|| {
-            let text = format!(
-                "{} requests are pending, the limit set by RANKPOINT_REQUESTS",
-                self.capacity
-            );
-            Error::new(ErrorClass::ERR_NO_MEM, text)
-        })
+        (self.closed.clone()).unwrap_or_else(|| of_full_slab(self.capacity))
     }
 
     /// Gives this process, a forked child, a copy of the entries, and gives out no further one.
@@ -138,4 +133,16 @@ impl RequestSlab {
     pub(crate) fn has_room(&self) -> bool {
         !self.free.is_null() || self.used < self.capacity
     }
+}
+
+/// The error of a slab whose entries are all in use.
+#[cold]
+fn of_full_slab(capacity: u32) -> Error {
+    let bytes = (u64::from(capacity + FIRST_INDEX) + 1) * size_of::<RequestEntry>() as u64;
+    let limit = match limits::of_file(bytes) {
+        Some(limit) => format!("and {limit}"),
+        None => "the limit set by RANKPOINT_REQUESTS".to_owned(),
+    };
+    let text = format!("{capacity} requests are pending, {limit}");
+    Error::new(ErrorClass::ERR_NO_MEM, text)
 }

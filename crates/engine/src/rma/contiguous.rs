@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use sys::limits;
+
 use super::create::segment_offset;
 use super::heap;
 use super::told::{self, Told};
@@ -70,7 +72,8 @@ fn share_one_block(
         coll.outcome().map(|()| word[0])
     })?;
     if start == 0 {
-        let text = "no room in the node segment for the memory of all members";
+        let limits = limits::of_shared_memory();
+        let text = format!("no room in the node segment for the memory of all members{limits}");
         return Err(Error::new(ErrorClass::ERR_NO_MEM, text));
     }
     let mut next = start;

@@ -4,19 +4,14 @@
 
 use super::window::Owned;
 use crate::comm::Process;
-use crate::errors::{Error, ErrorClass, Result};
+use crate::errors::Result;
 
 /// Takes zeroed memory that every process of the node can map.
 ///
 /// # Errors
 /// MPI_ERR_NO_MEM.
 pub(super) fn take(process: &Process, bytes: usize) -> Result<Owned> {
-    let address = process.allocate_shared(bytes).ok_or_else(|| {
-        Error::new(
-            ErrorClass::ERR_NO_MEM,
-            format!("no room for {bytes} bytes in the node segment"),
-        )
-    })?;
+    let address = process.allocate_shared(bytes)?;
     Ok(Owned { address, bytes })
 }
 
