@@ -61,7 +61,8 @@ pub struct Injection {
     pub min_ns: f64,
     /// The largest.
     pub max_ns: f64,
-    /// Index and size of gaps more than 1.5 interquartile ranges outside the quartiles. They are in all of the above.
+    /// Index and size of gaps more than 1.5 interquartile ranges outside the quartiles, and more than a thousandth of the upper one. They
+    /// are in all of the above.
     pub outliers: Vec<(usize, f64)>,
 }
 
@@ -169,6 +170,9 @@ pub fn write(rows: &[Row]) -> String {
     text
 }
 
+/// Gaps that differ by a smaller share count as equal: times in files are rounded.
+const EQUAL: f64 = 1e-3;
+
 /// The distribution of gaps between doorbells: writes of at least `bytes` bytes to the NIC.
 #[must_use]
 pub fn injection(rows: &[Row], bytes: u64) -> Option<Injection> {
@@ -194,7 +198,7 @@ impl Injection {
         let mean_ns = gaps_ns.iter().sum::<f64>() / count;
         let squares: f64 = gaps_ns.iter().map(|gap| (gap - mean_ns).powi(2)).sum();
         let (low, high) = (quantile(&sorted, 0.25), quantile(&sorted, 0.75));
-        let reach = 1.5 * (high - low);
+        let reach = (1.5 * (high - low)).max(EQUAL * high);
         let outliers = gaps_ns.iter().copied().enumerate();
         let outliers = outliers.filter(|&(_, gap)| gap < low - reach || gap > high + reach);
         Some(Self {

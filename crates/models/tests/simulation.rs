@@ -242,6 +242,18 @@ fn the_published_gaps_have_the_published_statistics() {
 }
 
 #[test]
+fn gaps_that_differ_by_rounding_are_no_outliers() {
+    // Half of the gaps and more are the same to the last bit, so the quartiles are.
+    let nearly = |index: u32| 264.97 + f64::from(index % 5 / 4) * 1e-9;
+    let equal: Vec<f64> = (0..100).map(nearly).collect();
+    let found = Injection::of(equal.clone()).expect("gaps");
+    assert_eq!(found.outliers, []);
+    let one_is_long = [equal, vec![300.0]].concat();
+    let found = Injection::of(one_is_long).expect("gaps");
+    assert_eq!(found.outliers, [(100, 300.0)]);
+}
+
+#[test]
 fn wrong_traces_are_refused_with_line_and_column() {
     let head = "time_ns,direction,packet,bytes,address\n";
     let good = "1.5,down,MWr,64,0x1000\n";
