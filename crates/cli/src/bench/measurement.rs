@@ -324,11 +324,11 @@ impl Measurement {
         name == self.name || name == group || is_needed
     }
 
-    /// Whether messages of this size can be measured: none of no bytes where a rate is, and no short one in rows of long messages.
-    pub(crate) fn takes_size(&self, size: usize) -> bool {
+    /// The shortest messages that can be measured: none of no bytes where a rate is, and no short one in rows of long messages.
+    pub(crate) fn least_bytes(&self) -> usize {
         match self.axis {
-            Axis::Long | Axis::Skew => size >= SHORTEST_LONG,
-            _ => size > 0 || self.unit != Unit::BytesPerSecond,
+            Axis::Long | Axis::Skew => SHORTEST_LONG,
+            _ => usize::from(self.unit == Unit::BytesPerSecond),
         }
     }
 }

@@ -38,6 +38,7 @@ pub(crate) fn run(options: &BenchOptions) -> Result<(), String> {
     if let Some(OtherBench::Threads(options)) = &options.other {
         return threads::run(options);
     }
+    check_sizes(options)?;
     let targets = target::targets(options)?;
     let steps = steps(options);
     let head = Results {
@@ -65,6 +66,29 @@ pub(crate) fn run(options: &BenchOptions) -> Result<(), String> {
 pub(super) fn command_line() -> String {
     let words = std::env::args().skip(1);
     words.fold("rankpoint".to_owned(), |line, word| line + " " + &word)
+}
+
+/// Refuses sizes that leave nothing to measure of what was named.
+fn check_sizes(options: &BenchOptions) -> Result<(), String> {
+    let overlap = options.overlap.then(|| "overlap".to_owned());
+    for name in options.only.iter().chain(&overlap) {
+        let rows = || MEASUREMENTS.iter().filter(|row| row.is_called(name));
+        if rows().any(|row| !sizes(options, row).is_empty()) {
+            continue;
+        }
+        let is_blocks = rows().any(|row| row.axis == Axis::Blocks);
+        let (flag, given) = match is_blocks {
+            true => ("--blocks", &options.blocks.0),
+            false => ("--sizes", &options.sizes.0),
+        };
+        let least = rows().map(Measurement::least_bytes).min().unwrap_or(0);
+        let given: Vec<String> = given.iter().map(usize::to_string).collect();
+        return Err(format!(
+            "nothing to measure: {name} takes {least} bytes or more, {flag} gives {}",
+            given.join(",")
+        ));
+    }
+    Ok(())
 }
 
 fn steps(options: &BenchOptions) -> Vec<JobPlan> {
@@ -103,7 +127,7 @@ fn sizes(options: &BenchOptions, measurement: &Measurement) -> Vec<Vec<usize>> {
         Axis::Blocks => &options.blocks.0,
         Axis::Ranks => return vec![Vec::new()],
     };
-    let taken = |&size: &usize| measurement.takes_size(size);
+    let taken = |&size: &usize| size >= measurement.least_bytes();
     let mut sizes: Vec<usize> = sizes.iter().copied().filter(taken).collect();
     if measurement.axis == Axis::Skew {
         let small = |size: &usize| *size <= LARGEST_SKEWED;
@@ -178,4 +202,58 @@ pub(super) fn processor() -> String {
         .and_then(|line| line.split_once(':'))
         .map(|(_, name)| name.trim().to_owned());
     name.unwrap_or_else(|| "unknown processor".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: BenchOptions,
+    }
+
+    fn check(words: &str) -> Result<(), String> {
+        let words = std::iter::once("bench").chain(words.split(' '));
+        check_sizes(&Line::try_parse_from(words).unwrap().options)
+    }
+
+    #[test]
+    fn sizes_that_leave_nothing_of_what_was_named_are_refused() {
+        for (words, expected) in [
+            (
+                "--only rendezvous --sizes 8K",
+                "nothing to measure: rendezvous takes 65536 bytes or more, --sizes gives 8192",
+            ),
+            (
+                "--only latency,rendezvous-skew --sizes 8,8K",
+                "nothing to measure: rendezvous-skew takes 65536 bytes or more, --sizes gives 8,8192",
+            ),
+            (
+                "--only bandwidth --sizes 0",
+                "nothing to measure: bandwidth takes 1 bytes or more, --sizes gives 0",
+            ),
+        ] {
+            assert_eq!(check(words), Err(expected.to_owned()), "{words}");
+        }
+        for words in [
+            "--sizes 8K",
+            "--only rendezvous --sizes 8K,64K",
+            "--only memory --sizes 0",
+        ] {
+            assert_eq!(check(words), Ok(()), "{words}");
+        }
+    }
+
+    #[test]
+    fn every_row_measures_its_smallest_size() {
+        for row in MEASUREMENTS {
+            let bytes = row.least_bytes().max(8);
+            let words = format!("--only {} --sizes {bytes} --blocks {bytes}", row.name);
+            assert_eq!(check(&words), Ok(()), "{words}");
+        }
+    }
 }

@@ -65,6 +65,38 @@ fn case(operation: Operation, (ranks, nodes): (u32, u32), bytes: usize) -> Case 
     }
 }
 
+/// The sizes of an operation on so many ranks and nodes whose data are not too large.
+fn sizes(options: &TuneOptions, operation: Operation, on: (u32, u32)) -> Vec<usize> {
+    if operation == Operation::Barrier {
+        return vec![0];
+    }
+    let fits = |&&bytes: &&usize| case(operation, on, bytes).total <= options.largest;
+    let mut sizes: Vec<usize> = options.sizes.iter().filter(fits).copied().collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+/// Refuses sizes that leave nothing to measure of an operation that was named.
+pub(super) fn check_sizes(options: &TuneOptions, ranks: &[u32]) -> Result<(), String> {
+    for &operation in &options.only {
+        let has_any = |&ranks: &u32| {
+            let on = (ranks, options.hosts.count(ranks));
+            !sizes(options, operation, on).is_empty()
+        };
+        if !ranks.iter().any(has_any) {
+            let given: Vec<String> = options.sizes.iter().map(usize::to_string).collect();
+            return Err(format!(
+                "nothing to measure: with --sizes {} all data of {} have more than --largest {} bytes",
+                given.join(","),
+                operation.name(),
+                options.largest
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// The times of all algorithms of an operation.
 pub(super) fn measure(
     options: &TuneOptions,
@@ -73,16 +105,7 @@ pub(super) fn measure(
     (ranks, profile): (u32, Option<&Profile>),
 ) -> Result<Vec<Measured>, String> {
     let on = (ranks, options.hosts.count(ranks));
-    let sizes = match operation {
-        Operation::Barrier => vec![0],
-        _ => {
-            let fits = |&&bytes: &&usize| case(operation, on, bytes).total <= options.largest;
-            let mut sizes: Vec<usize> = options.sizes.iter().filter(fits).copied().collect();
-            sizes.sort_unstable();
-            sizes.dedup();
-            sizes
-        }
-    };
+    let sizes = sizes(options, operation, on);
     let candidates = candidates(operation, profile);
     let mut values: Vec<Vec<Vec<f64>>> = vec![vec![Vec::new(); sizes.len()]; candidates.len()];
     for round in 0..options.rounds {
@@ -158,4 +181,38 @@ fn run_job(
         RankReport::Start { .. } | RankReport::Skipped { .. } | RankReport::Rates { .. } => None,
     });
     Ok(points.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: TuneOptions,
+    }
+
+    fn check(words: &str) -> Result<(), String> {
+        let words = std::iter::once("tune").chain(words.split(' '));
+        check_sizes(&Line::try_parse_from(words).unwrap().options, &[2, 4])
+    }
+
+    #[test]
+    fn sizes_that_leave_nothing_of_a_named_operation_are_refused() {
+        let expected = "nothing to measure: with --sizes 2048,4096 all data of bcast have more than --largest 1024 bytes";
+        assert_eq!(
+            check("--only barrier,bcast --sizes 2K,4K --largest 1K"),
+            Err(expected.to_owned())
+        );
+        for words in [
+            "--only bcast --sizes 512,4K --largest 1K",
+            "--only barrier --sizes 4K --largest 1K",
+            "--sizes 4K --largest 1K",
+        ] {
+            assert_eq!(check(words), Ok(()), "{words}");
+        }
+    }
 }

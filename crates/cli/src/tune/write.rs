@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use machine_profile::Profile;
 
 use super::fit;
-use super::measure::{fastest_chunk, measure};
+use super::measure::{check_sizes, fastest_chunk, measure};
 use super::options::TuneOptions;
 use crate::bench::target;
 use crate::settings;
@@ -19,6 +19,13 @@ pub(crate) fn run(options: &TuneOptions) -> Result<(), String> {
     if settings::is_rank() {
         return Err("tune starts its jobs itself: run it without mpiexec".to_owned());
     }
+    let mut ranks = match &options.ranks[..] {
+        [] => usual_ranks(&options.hosts.hosts),
+        some => some.to_vec(),
+    };
+    ranks.sort_unstable();
+    ranks.dedup();
+    check_sizes(options, &ranks)?;
     let library = target::library(options.mpiexec.as_deref(), options.library_path.as_deref())?;
     let mut library = [library];
     target::settle(&mut library, &options.hosts)?;
@@ -27,12 +34,6 @@ pub(crate) fn run(options: &TuneOptions) -> Result<(), String> {
         [] => Operation::ALL,
         some => some,
     };
-    let mut ranks = match &options.ranks[..] {
-        [] => usual_ranks(&options.hosts.hosts),
-        some => some.to_vec(),
-    };
-    ranks.sort_unstable();
-    ranks.dedup();
     let profile = options.profile.load_if_any()?;
     let bar = progress_bar(options, operations.len() * ranks.len());
     let (mut rules, mut told) = (String::new(), String::new());
