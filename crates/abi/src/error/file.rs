@@ -9,7 +9,7 @@ use mpi_abi_sys::constants::{MPI_ERRORS_RETURN, MPI_FILE_NULL};
 use mpi_abi_sys::types::{MPI_Errhandler, MPI_File};
 
 use super::handlers;
-use super::raise::{Null, inactive, invoke, missing_error, raise_to};
+use super::raise::{Null, inactive_on, invoke, missing_error, raise_to};
 use crate::state::is_active;
 use crate::sync::AtomicU64;
 
@@ -44,6 +44,12 @@ fn run(call: &'static str, file: MPI_File, body: impl FnOnce() -> Result<()>) ->
         Ok(()) => 0,
         Err(error) => raise(call, error),
     }
+}
+
+/// A call on a file outside MPI_Init ... MPI_Finalize, or in a forked child.
+#[cold]
+fn inactive(call: &'static str) -> i32 {
+    inactive_on(call, || Some((handler() as usize, MPI_FILE_NULL)))
 }
 
 #[cold]

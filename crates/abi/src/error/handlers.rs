@@ -18,8 +18,8 @@ use mpi_abi_sys::types::{Callback, MPI_Comm, MPI_Errhandler, MPI_Win};
 use super::codes::text_of_added;
 use super::file;
 use super::raise::{
-    self, Null, handler_of, handlers_of_none, inactive, invoke, raise, raise_to, run, run_any_time,
-    set_handler_of_none,
+    self, Null, handler_of, handlers_of_none, inactive_on, invoke, raise, raise_to, run,
+    run_any_time, set_handler_of_none,
 };
 use super::window::run_window;
 use crate::handle::{COMMS, FIRST_DYNAMIC, HANDLERS, SESSIONS, WINS};
@@ -58,7 +58,10 @@ pub(crate) fn run_with_handler(
     body: impl FnOnce() -> Result<()>,
 ) -> i32 {
     if !is_active() {
-        return inactive(call);
+        let given = check(errhandler)
+            .is_ok()
+            .then_some((errhandler, MPI_COMM_NULL));
+        return inactive_on(call, || given);
     }
     match check(errhandler).and_then(|()| body()) {
         Ok(()) => 0,
