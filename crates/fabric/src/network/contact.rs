@@ -306,7 +306,7 @@ fn internet_address(bytes: &[u8]) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, port))
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 #[expect(unsafe_code, reason = "a queue of connections that is full")]
 mod tests {
     use std::net::{TcpListener, TcpStream};
