@@ -5,16 +5,15 @@
 //! program (tests attach more than one rank to a segment); the C library and the Rust API use the one of [`Process::start`].
 
 use std::ops::Range;
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bootstrap::Member;
-use fabric::board::{PAGE_BYTES, phase};
+use fabric::board::phase;
 use fabric::counters::COUNTERS;
 use fabric::node::NodeHandle;
 use fabric::transport::{Null, Transport};
-use sys::sync::{AtomicU32, Mutex, MutexGuard, Ordering};
-use sys::{limits, memory};
+use sys::sync::{AtomicU32, Mutex, Ordering};
 
 use super::assign::{agree_on_rendezvous, assign, claim_board};
 use super::forked::Forks;
@@ -60,7 +59,7 @@ pub struct Process {
     /// What `RANKPOINT_VCI_REPORT` asks for; `None` when it is not set.
     vci_report: Option<VciReport>,
     /// Of the node segment, given back by [`Self::release_shared`].
-    free_pages: Mutex<FreePages>,
+    pub(super) free_pages: Mutex<FreePages>,
     /// What connects this process with another launcher than ours, if one started it.
     pub(super) member: OnceLock<&'static Member>,
     pub(super) forks: Forks,
@@ -471,63 +470,6 @@ impl Process {
     /// The number of a new partitioned send, below `count`, a power of two.
     pub(crate) fn next_channel(&self, count: u32) -> u32 {
         self.channels.fetch_add(1, Ordering::Relaxed) & (count - 1)
-    }
-
-    /// Memory that every rank of the node can read directly.
-    ///
-    /// # Errors
-    /// MPI_ERR_NO_MEM when the segment is full; [`Self::refuse_forked_child`].
-    pub fn allocate_shared(&self, bytes: usize) -> Result<*mut u8> {
-        self.refuse_forked_child()?;
-        let taken = || {
-            let rounded = bytes.max(1).checked_next_multiple_of(PAGE_BYTES)?;
-            let kept = self.free_pages().take(rounded as u64);
-            let offset = kept.or_else(|| self.node.allocate(rounded as u64).ok())?;
-            Some((self.node.address(offset, rounded as u64)?, rounded))
-        };
-        let (base, rounded) = taken().ok_or_else(|| {
-            let limits = limits::of_shared_memory();
-            let text = format!("no room for {bytes} bytes in the node segment{limits}");
-            Error::new(ErrorClass::ERR_NO_MEM, text)
-        })?;
-        // SAFETY: whole pages of the segment, allocated just now. The segment is left out of core
-        // dumps, but the program's own data belong into them.
-        unsafe { memory::set_dumped(base, rounded, true) };
-        Ok(base.as_ptr())
-    }
-
-    /// Gives back memory of [`Self::allocate_shared`]; false when it is none.
-    ///
-    /// # Safety
-    /// `address` comes from `allocate_shared(bytes)` and nobody uses the memory any more.
-    pub unsafe fn release_shared(&self, address: *mut u8, bytes: usize) -> bool {
-        if self.is_forked_child() {
-            // The parent still has it.
-            return true;
-        }
-        let rounded = bytes.max(1).next_multiple_of(PAGE_BYTES);
-        match (
-            self.node.offset_of(address, rounded),
-            std::ptr::NonNull::new(address),
-        ) {
-            // SAFETY: page-aligned pages of the segment (allocate_shared); nobody needs them (caller).
-            (Some(offset), Some(base)) => unsafe {
-                memory::set_dumped(base, rounded, false);
-                let is_discarded = memory::discard_shared(base, rounded).is_ok();
-                // Memory is handed out zeroed.
-                if is_discarded {
-                    self.free_pages().give(offset, rounded as u64);
-                }
-                is_discarded
-            },
-            _ => false,
-        }
-    }
-
-    fn free_pages(&self) -> MutexGuard<'_, FreePages> {
-        self.free_pages
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the rank has counted so far: the name of each counter, and its value.

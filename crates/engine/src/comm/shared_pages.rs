@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pages of the node segment that this process took and does not use: the segment only grows, so they are kept for the next use.
+//! Memory of the node segment that a process takes and gives back: the segment only grows, so pages are kept for the next use.
+#![expect(unsafe_code, reason = "memory is an address")]
 
 use std::collections::BTreeMap;
+use std::sync::PoisonError;
+
+use fabric::board::PAGE_BYTES;
+use sys::sync::MutexGuard;
+use sys::{limits, memory};
+
+use super::process::Process;
+use crate::errors::{Error, ErrorClass, Result};
 
 /// Free ranges of the segment: length by offset, in bytes. No two of them touch.
 #[derive(Debug, Default)]
@@ -31,6 +40,65 @@ impl FreePages {
             bytes += after;
         }
         self.0.insert(offset, bytes);
+    }
+}
+
+impl Process {
+    /// Memory that every rank of the node can read directly.
+    ///
+    /// # Errors
+    /// MPI_ERR_NO_MEM when the segment is full; [`Self::refuse_forked_child`].
+    pub fn allocate_shared(&self, bytes: usize) -> Result<*mut u8> {
+        self.refuse_forked_child()?;
+        let taken = || {
+            let rounded = bytes.max(1).checked_next_multiple_of(PAGE_BYTES)?;
+            let kept = self.free_pages().take(rounded as u64);
+            let offset = kept.or_else(|| self.node().allocate(rounded as u64).ok())?;
+            Some((self.node().address(offset, rounded as u64)?, rounded))
+        };
+        let (base, rounded) = taken().ok_or_else(|| {
+            let limits = limits::of_shared_memory();
+            let text = format!("no room for {bytes} bytes in the node segment{limits}");
+            Error::new(ErrorClass::ERR_NO_MEM, text)
+        })?;
+        // SAFETY: whole pages of the segment, allocated just now. The segment is left out of core
+        // dumps, but the program's own data belong into them.
+        unsafe { memory::set_dumped(base, rounded, true) };
+        Ok(base.as_ptr())
+    }
+
+    /// Gives back memory of [`Self::allocate_shared`]; false when it is none.
+    ///
+    /// # Safety
+    /// `address` comes from `allocate_shared(bytes)` and nobody uses the memory any more.
+    pub unsafe fn release_shared(&self, address: *mut u8, bytes: usize) -> bool {
+        if self.is_forked_child() {
+            // The parent still has it.
+            return true;
+        }
+        let rounded = bytes.max(1).next_multiple_of(PAGE_BYTES);
+        match (
+            self.node().offset_of(address, rounded),
+            std::ptr::NonNull::new(address),
+        ) {
+            // SAFETY: page-aligned pages of the segment (allocate_shared); nobody needs them (caller).
+            (Some(offset), Some(base)) => unsafe {
+                memory::set_dumped(base, rounded, false);
+                let is_discarded = memory::discard_shared(base, rounded).is_ok();
+                // Memory is handed out zeroed.
+                if is_discarded {
+                    self.free_pages().give(offset, rounded as u64);
+                }
+                is_discarded
+            },
+            _ => false,
+        }
+    }
+
+    fn free_pages(&self) -> MutexGuard<'_, FreePages> {
+        self.free_pages
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
