@@ -458,7 +458,11 @@ impl Process {
     /// has left out a collective would take part in it by MPI_Finalize.
     pub(crate) fn departure(&'static self) -> &'static Arc<Comm> {
         self.departure.get_or_init(|| {
-            Comm::new_unlisted(self, context::DEPARTURE, self.world().group().clone())
+            let group = self.world().group().clone();
+            let comm = Comm::new_unlisted(self, context::DEPARTURE, group);
+            // Its first collective counts as the second one, which has a shared area: the others wait for rank 0 without a message.
+            comm.next_collective();
+            comm
         })
     }
 

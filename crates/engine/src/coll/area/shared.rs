@@ -7,6 +7,7 @@
 )]
 
 use std::cell::UnsafeCell;
+use std::sync::Arc;
 
 use algorithms::shared::buffer_bytes;
 use fabric::area::{Row, SharedArea, Slot, Tracker, WIDE_BYTES};
@@ -113,21 +114,36 @@ pub(super) fn unlocked_of(comm: &Comm) -> Option<&Shared> {
     }
 }
 
-/// Agrees on the area of a communicator.
+/// Agrees on the area of a communicator. With that of MPI_COMM_WORLD comes the one of MPI_Finalize: a rank that finalizes early then sends
+/// no messages, which would wait at the others and slow their receives down.
 pub(super) async fn found(coll: &mut Collective) {
     let process = coll.comm.process;
-    let mut words = [0];
+    let is_world = Arc::ptr_eq(process.world(), &coll.comm);
+    let mut words = [0; 2];
     if coll.rank == 0 {
         words[0] = make(process, coll.size);
+        if is_world {
+            words[1] = make(process, coll.size);
+        }
     }
     coll.bcast_words(&mut words, 0).await;
-    let shared = Shared::attach(&coll.comm, words[0], coll.size).map(Box::new);
+    if is_world {
+        attach_to(process.departure(), words[1], coll.size);
+    }
+    attach_to(&coll.comm, words[0], coll.size);
+    // Operations that wait for the area poll again.
+    coll.comm.vci().enter().events += 1;
+}
+
+/// Gives a communicator its area, or none if there is none at this offset.
+fn attach_to(comm: &Comm, offset: u64, members: u32) {
+    let shared = Shared::attach(comm, offset, members).map(Box::new);
     let address = shared
         .as_deref()
         .map_or(std::ptr::null(), std::ptr::from_ref)
         .cast_mut()
         .cast();
-    let slot = &coll.comm.area;
+    let slot = &comm.area;
     // This operation alone sets both.
     // The address comes first: operations that find something attached use it.
     // PAIRS: area.attached
@@ -135,11 +151,9 @@ pub(super) async fn found(coll: &mut Collective) {
     let _ = slot
         .attached
         .set(shared.map(|shared| -> Box<dyn AttachedArea> { shared }));
-    if !coll.comm.vci().is_threaded() {
+    if !comm.vci().is_threaded() {
         slot.unlocked.store(address, Ordering::Relaxed);
     }
-    // Operations that wait for the area poll again.
-    coll.comm.vci().enter().events += 1;
 }
 
 /// Memory for an area of so many members that all former members have retired from.
