@@ -116,7 +116,7 @@ fn tables_follow_the_output_of_the_program() {
     assert!(output.status.success(), "{text}{}", said(&output.stderr));
     let (program, tables) = text.split_once("2 of 2 ranks reported").unwrap();
     assert!(program.contains("test result: ok"), "{program}");
-    let right = "\n  0, 1   3     10       right (freed)\n";
+    let right = "\n  0, 1   3     12       right (freed)\n";
     assert!(tables.contains(right), "{tables}");
 }
 

@@ -242,7 +242,7 @@ mod tests {
         for words in [
             "--sizes 8K",
             "--only rendezvous --sizes 8K,64K",
-            "--only memory --sizes 0",
+            "--only private-memory --sizes 0",
         ] {
             assert_eq!(check(words), Ok(()), "{words}");
         }

@@ -118,16 +118,18 @@ pub(super) fn unlocked_of(comm: &Comm) -> Option<&Shared> {
 /// no messages, which would wait at the others and slow their receives down.
 pub(super) async fn found(coll: &mut Collective) {
     let process = coll.comm.process;
-    let is_world = Arc::ptr_eq(process.world(), &coll.comm);
+    // After MPI_Finalize, a session may let the world go on: then MPI_Finalize has its area.
+    let brings_departure = Arc::ptr_eq(process.world(), &coll.comm)
+        && process.departure().area.attached.get().is_none();
     let mut words = [0; 2];
     if coll.rank == 0 {
         words[0] = make(process, coll.size);
-        if is_world {
+        if brings_departure {
             words[1] = make(process, coll.size);
         }
     }
     coll.bcast_words(&mut words, 0).await;
-    if is_world {
+    if brings_departure {
         attach_to(process.departure(), words[1], coll.size);
     }
     attach_to(&coll.comm, words[0], coll.size);
