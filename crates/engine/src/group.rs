@@ -20,7 +20,8 @@ pub enum Comparison {
     Unequal = 204,
 }
 
-/// An ordered set of processes, named by their ranks in the job. Immutable.
+/// An ordered set of processes, named by their numbers in the job, or of endpoints, named by larger numbers
+/// (`comm::endpoint`). Immutable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     members: Arc<[u32]>,
@@ -39,7 +40,7 @@ impl Group {
         self.members.len() as u32
     }
 
-    /// The members' world ranks.
+    /// The numbers that name the members, by rank.
     pub fn members(&self) -> &[u32] {
         &self.members
     }

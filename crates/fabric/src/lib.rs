@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How bytes move between the ranks of one node.
+//! How bytes move between the ranks of a job, on one node and between nodes.
 //!
-//! All memory that processes share is one anonymous memory file, the *node segment* ([`segment`]); [`board`] declares its
-//! structures. Messages travel through one-directional rings ([`ring`]), which the receiver finds in a [`directory`]. A rank without
-//! work sleeps on its doorbell ([`doorbell`]). Large private buffers are copied by cross-memory attach where the kernel allows it
-//! ([`sys::cma`]).
+//! All memory that the processes of a node share is one anonymous memory file, the *node segment* ([`segment`]); [`board`] declares
+//! its structures. Messages travel through one-directional rings ([`ring`]), which the receiver finds in a [`directory`]. A rank
+//! without work sleeps on its doorbell ([`doorbell`]). Large private buffers are copied by cross-memory attach where the kernel
+//! allows it ([`sys::cma`]). A ring between nodes exists on both, and libfabric carries its contents from one copy to the other
+//! (`network`, `ofi`).
 //!
 //! The fabric knows no MPI: it moves words and bytes, whose meaning the engine defines. In tests, a deterministic network inside one
-//! process replaces the segment's rings (`sim`).
+//! process replaces the rings (`sim`).
 
 pub mod added;
 pub mod area;

@@ -10,9 +10,9 @@
 //! options, target, hosts    what to measure, whom, where
 //! measurement           the table of measurements
 //! run -> round          what is measured when, row by row
-//! near, alike           libraries of a row again until all met cores at one distance, and what of it counts
+//! comparable, alike     libraries of a row again until all met cores at one distance, and what of it counts
 //! round -> job -> rank  one job a measurement; rank 0 prints values
-//! line -> rank/line     how far the cores are from each other around each value
+//! page -> rank/distance how far the cores are from each other around each value
 //! cache_line            the same before and after jobs in which no rank can look
 //! others                how much of the processors other programs took meanwhile
 //! results -> table, plot, JSON

@@ -75,8 +75,8 @@ pub struct Comm {
     node_map: OnceLock<Option<Box<NodeMap>>>,
 }
 
-// SAFETY: `pending` and the links that `route` leads to are touched only under the guard of the communicator's VCI; `vci`,
-// `match_base` and `route` change once, before others use them; everything else is Sync by itself.
+// SAFETY: the links that `route` leads to are touched only under the guard of the communicator's VCI; `vci`, `match_base` and `route`
+// change once, before others use them (`set_context`); `owner` and everything else are Sync by themselves.
 unsafe impl Sync for Comm {}
 // SAFETY: as for Sync.
 unsafe impl Send for Comm {}

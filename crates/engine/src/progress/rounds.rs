@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Progress of one stream: read what arrived, push out what waits.
+//! Progress of one VCI: read what arrived, push out what waits.
 //!
 //! Progress never blocks, never calls user code, and never calls itself: handlers start sends, which at most queue.
 

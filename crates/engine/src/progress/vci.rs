@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A VCI: its state behind a lock, and the threads that wait for the lock.
 //!
-//! [`Vci::enter`] is the only door to the state. Below MPI_THREAD_MULTIPLE it costs one predictable branch. Nothing that can call back
-//! into MPI (user functions, tasks) runs while a guard exists. A thread that holds the guard of one VCI enters another one only by
-//! [`Vci::try_enter`], so that no two threads wait for each other.
+//! Only a [`Guard`] opens the state. [`Vci::enter`] waits for the lock; below MPI_THREAD_MULTIPLE it costs one predictable branch.
+//! [`Vci::try_enter`] and [`Vci::try_lock`] decline while another thread has the lock, and [`Vci::enter_unlocked`] is for VCIs that
+//! take none. Nothing that can call back into MPI (user functions, tasks) runs while a guard exists. A thread that holds the guard of
+//! one VCI enters another one only by [`Vci::try_enter`], so that no two threads wait for each other.
 
 // account: thread-safety
 
@@ -36,7 +37,7 @@ use crate::vci::{VciState, link};
 /// Whether the library lets several threads into MPI at once. Without them no branch asks for a lock.
 pub const THREADS: bool = cfg!(not(feature = "single"));
 
-/// One stream: a lock and the state behind it.
+/// A VCI: a lock and the state behind it.
 #[repr(align(64))]
 pub struct Vci {
     #[cfg(not(feature = "ablate-alignment"))]
@@ -78,8 +79,8 @@ pub struct Vci {
     pub(super) locks_failed: AtomicU64,
 }
 
-// SAFETY: `state` is reached through `enter` only, which takes the lock when several threads may call MPI; below that level
-// the program promised (MPI_Init_thread) that calls do not overlap.
+// SAFETY: `state` is reached through a `Guard` only, which holds the lock when several threads may call MPI; below that level, and
+// with RANKPOINT_LOCKS=none, the program promised that no two threads use the VCI at once.
 unsafe impl Sync for Vci {}
 // SAFETY: as for Sync; nothing in the state is tied to a thread.
 unsafe impl Send for Vci {}
@@ -223,7 +224,7 @@ impl Vci {
             || self.overlaps.is_some()
     }
 
-    /// The links to all world ranks, by rank; what they hold may be touched with [`Self::enter`] or [`Self::enter_unlocked`] only.
+    /// The first of the links to all peers, which [`Peers`] numbers; what they hold may be touched under a [`Guard`] only.
     pub(crate) const fn first_link(&self) -> NonNull<link::Link> {
         self.first_link
     }

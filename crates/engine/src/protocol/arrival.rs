@@ -193,7 +193,8 @@ pub(crate) fn note_message(
     fitting
 }
 
-/// The live operation that a peer names, if it is one that talks to that peer.
+/// The live request with an id that came from a peer. The id may be any number: the caller checks that the request is with this peer
+/// and in the state that the message needs.
 pub(crate) fn named_by_peer(state: &VciState, id: u64) -> Option<RequestIndex> {
     state.slab.find(RequestId(id))
 }

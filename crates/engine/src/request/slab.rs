@@ -216,7 +216,7 @@ pub(crate) struct RequestEntry {
     /// the number of the message.
     pub(crate) earlier: RequestIndex,
     pub(crate) later: RequestIndex,
-    /// World rank to send to.
+    /// The link of a send to its receiver.
     pub(crate) target: LinkIndex,
     /// Error class that the operation ended with; 0 in free entries.
     pub(crate) error: i32,

@@ -35,7 +35,7 @@ pub(crate) struct VciState {
     pub(crate) slab: RequestSlab,
     pub(crate) posted: PostedQueue,
     pub(crate) unexpected: UnexpectedQueue,
-    /// One link per world rank.
+    /// One link for each VCI of each process that the job has room for, numbered by [`fabric::peers::Peers`].
     pub(crate) links: Links,
     pub(crate) incoming: Vec<Incoming>,
     /// The transport of its messages.

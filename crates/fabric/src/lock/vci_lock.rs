@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The lock of a stream: one word, taken by one atomic operation and released by a store, without a system call while nobody contends.
+//! The lock of a VCI: one word, taken by one atomic operation and released by a store, without a system call while nobody contends.
 //!
 //! Invariant: the thread that changes `state` from free to held owns the lock. A thread that is about to sleep stores 1 to `awaited`, has
 //! every running thread pass a memory barrier (membarrier), and looks at the lock once more. So an owner that releases the lock

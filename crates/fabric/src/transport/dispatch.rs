@@ -270,7 +270,7 @@ impl Transport {
     /// [`Self::ended_puts`] tells the end by `token`. Cells with such payload are published in the order of these calls.
     ///
     /// # Safety
-    /// The memory is readable and stays unchanged until the end; `can.send_from_programs`.
+    /// The memory is readable and stays unchanged until the end; [`Capabilities::sends_zero_copy`] is set.
     #[cold]
     pub unsafe fn send_zero_copy(
         &mut self,
