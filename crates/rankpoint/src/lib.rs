@@ -37,7 +37,7 @@
 //! # Tests
 //!
 //! With the feature `testkit`, [`test`](macro@test) makes a test function a job of several ranks under plain `cargo test`.
-//! The feature belongs to `[dev-dependencies]`: `rankpoint = { version = "0.1", features = ["testkit"] }`.
+//! The feature belongs to `[dev-dependencies]`: `rankpoint = { path = "…", features = ["testkit"] }`.
 //!
 //! ```
 //! # mod tests {
