@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use crate::copy::{self, Grid, Strided};
-use crate::form::{Dimension, FEW, Form, MAX_DIMENSIONS, Nest};
+use crate::form::{Dimension, FEW, Form, MAX_DIMENSIONS, Nest, Nests};
 use crate::layout::Layout;
 use crate::list;
 use crate::offsets::{Offsets, Part};
@@ -38,7 +38,9 @@ impl Layout {
                 return target.unpack(to, range, at);
             }
         }
-        if self.form == target.form && self.extent() == target.extent() {
+        // Ranges of a few of the parts are not worth a comparison of all of them.
+        let are_compared = range.len() >= self.size() || self.form.compares_at_once(&target.form);
+        if are_compared && self.extent() == target.extent() && self.form == target.form {
             return self.walk(range, &mut Mirror { from, to });
         }
         let elements = (self.elements(), target.elements());
@@ -161,7 +163,7 @@ struct Reader<'a, const N: usize> {
 enum Pieces<'a> {
     /// One run, all of whose dimensions are those around.
     One,
-    Nests(&'a [Nest]),
+    Nests(&'a Nests),
     Runs(&'a Offsets, usize),
 }
 
@@ -188,8 +190,8 @@ impl<'a, const N: usize> Reader<'a, N> {
             }
             Form::Irregular { nests, .. } => {
                 reader.pieces = Pieces::Nests(nests);
-                let index = nests.partition_point(|nest| nest.packed_before <= within) - 1;
-                reader.enter(index, within - nests[index].packed_before);
+                let (index, within) = nests.find(within);
+                reader.enter(index, within);
             }
         }
         reader
@@ -202,11 +204,11 @@ impl<'a, const N: usize> Reader<'a, N> {
         match self.pieces {
             Pieces::One => {}
             Pieces::Nests(nests) => {
-                if self.index == nests.len() {
+                if self.index == nests.count() {
                     self.index = 0;
                     self.outer.advance(1);
                 }
-                let nest = &nests[self.index];
+                let nest = nests.at(self.index);
                 self.block = (nest.block.offset, nest.block.bytes);
                 self.inner = Odometer::new(&nest.dimensions);
                 self.skip = self.inner.seek(within);

@@ -15,6 +15,7 @@
 //!
 //! Tests: `type_map` compares layouts with a naive interpreter of the standard's type maps, `forms` descriptions of the same
 //! bytes, `kernels` every width of run, `direct` every pair of shapes, and `edges` puts unreadable pages around them.
+//! `visits` counts the parts of a form that copies of chunks read.
 
 mod bounds;
 mod build;
@@ -34,11 +35,14 @@ mod long;
 mod offsets;
 mod report;
 mod shared;
+mod visits;
 mod walk;
 
 pub use build::{ArrayOrder, Builder, Share, Slice};
 pub use error::{LayoutError, Result};
-pub use form::{Block, Dimension, Dimensions, Form, MAX_DIMENSIONS, Nest, Observer, Rule, Silent};
+pub use form::{
+    Block, Dimension, Dimensions, Form, MAX_DIMENSIONS, Nest, Nests, Observer, Rule, Silent,
+};
 pub use isa::{Isa, best_isa, limit_isa};
 pub use layout::Layout;
 pub use long::{copy_bytes, copy_past_caches, settle};

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use crate::error::{LayoutError, Result};
 #[cfg(target_arch = "x86_64")]
 use crate::isa;
+use crate::visits::visit;
 
 /// Runs with one base.
 const CHUNK: usize = 256;
@@ -21,7 +22,7 @@ const CHUNK: usize = 256;
 const MAX_SHIFT: u32 = 3;
 
 /// Offsets in bytes from the base address, in packing order. Copies share a table.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Offsets {
     /// Of the first run; the table is relative to it.
     first: i64,
@@ -156,6 +157,7 @@ impl Offsets {
     /// # Panics
     /// When there is no such run.
     pub fn get(&self, index: usize) -> i64 {
+        visit(1);
         let table = &self.table;
         let base = self.first.wrapping_add(table.bases[index / CHUNK]);
         let distance = match &table.distances {
@@ -188,6 +190,11 @@ impl Offsets {
         })
     }
 
+    /// Whether both are the same runs, perhaps at another place.
+    pub(crate) fn share_table_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.table, &other.table)
+    }
+
     /// The runs from `first` on to before `end`.
     pub(crate) const fn part(&self, first: usize, end: usize) -> Part<'_> {
         Part {
@@ -202,6 +209,18 @@ impl Offsets {
         self.part(0, self.len())
     }
 }
+
+impl PartialEq for Offsets {
+    fn eq(&self, other: &Self) -> bool {
+        let are_equal = || {
+            visit(self.len());
+            self.table == other.table
+        };
+        self.first == other.first && (self.share_table_with(other) || are_equal())
+    }
+}
+
+impl Eq for Offsets {}
 
 impl fmt::Debug for Offsets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -286,6 +305,7 @@ impl<'a> Part<'a> {
             }
             let (here, chunk) = (next, next / CHUNK);
             next = self.end.min((chunk + 1) * CHUNK);
+            visit(next - here);
             let base = self.offsets.first.wrapping_add(table.bases[chunk]);
             Some((base, table.distances.near(here, next)))
         })

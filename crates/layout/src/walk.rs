@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use crate::copy::TILE;
-use crate::form::{Block, Dimension, FEW, Form, MAX_DIMENSIONS, Nest};
+use crate::form::{Block, Dimension, FEW, Form, MAX_DIMENSIONS, Nest, Nests};
 use crate::layout::Layout;
 use crate::offsets::{Offsets, Part};
 
@@ -137,59 +137,44 @@ impl Layout {
                 walk_list::<N>(offsets, *bytes, dimensions, range, sink);
             }),
             Form::Irregular { nests, dimensions } => {
-                let nests = Nests {
-                    nests,
-                    are_runs: nests.iter().all(|nest| nest.dimensions.is_empty()),
-                };
                 with_outer!(dimensions, elements, |dimensions| {
-                    nests.walk::<N>(dimensions, range, sink);
+                    walk_nests::<N>(nests, dimensions, range, sink);
                 });
             }
         }
     }
 }
 
-/// The nests of an irregular form.
-struct Nests<'a> {
-    nests: &'a [Nest],
-    /// No nest has dimensions.
-    are_runs: bool,
-}
-
-impl Nests<'_> {
-    fn walk<const N: usize>(
-        &self,
-        dimensions: &[Dimension],
-        range: Range<usize>,
-        sink: &mut impl Sink,
-    ) {
-        let mut odometer = Odometer::<N>::new(dimensions);
-        let mut within = odometer.seek(range.start);
-        let mut remaining = range.len();
-        let starts_before = |nest: &Nest| nest.packed_before <= within;
-        let mut index = self.nests.partition_point(starts_before) - 1;
-        within -= self.nests[index].packed_before;
-        let innermost = dimensions[0];
-        while remaining > 0 {
-            if self.are_runs && index == 0 && within == 0 && remaining >= innermost.bytes {
-                let whole = (innermost.count - odometer.index[0]).min(remaining / innermost.bytes);
-                sink.records(odometer.offset, self.nests, whole, innermost.stride);
-                remaining -= whole * innermost.bytes;
-                if remaining > 0 {
-                    odometer.advance(whole);
-                }
-                continue;
+/// Rows of nests that are repeated along dimensions (at least one).
+fn walk_nests<const N: usize>(
+    nests: &Nests,
+    dimensions: &[Dimension],
+    range: Range<usize>,
+    sink: &mut impl Sink,
+) {
+    let mut odometer = Odometer::<N>::new(dimensions);
+    let (mut index, mut within) = nests.find(odometer.seek(range.start));
+    let mut remaining = range.len();
+    let innermost = dimensions[0];
+    while remaining > 0 {
+        if nests.are_runs() && index == 0 && within == 0 && remaining >= innermost.bytes {
+            let whole = (innermost.count - odometer.index[0]).min(remaining / innermost.bytes);
+            sink.records(odometer.offset, nests, whole, innermost.stride);
+            remaining -= whole * innermost.bytes;
+            if remaining > 0 {
+                odometer.advance(whole);
             }
-            let nest = &self.nests[index];
-            let bytes = (nest.bytes() - within).min(remaining);
-            nest_rows(nest, odometer.offset, within..within + bytes, sink);
-            remaining -= bytes;
-            within = 0;
-            index += 1;
-            if index == self.nests.len() {
-                index = 0;
-                odometer.advance(1);
-            }
+            continue;
+        }
+        let nest = nests.at(index);
+        let bytes = (nest.bytes() - within).min(remaining);
+        nest_rows(nest, odometer.offset, within..within + bytes, sink);
+        remaining -= bytes;
+        within = 0;
+        index += 1;
+        if index == nests.count() {
+            index = 0;
+            odometer.advance(1);
         }
     }
 }

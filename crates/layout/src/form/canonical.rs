@@ -9,9 +9,8 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::Arc;
 
-use super::{Observer, Rule, tell};
+use super::{Nests, Observer, Rule, tell};
 use crate::offsets::Offsets;
 
 /// Contiguous bytes at an offset from the element's base.
@@ -136,7 +135,7 @@ pub enum Form {
     /// Several nests, and dimensions around all of them, innermost first.
     Irregular {
         /// In packing order. Types made of this one share them.
-        nests: Arc<[Nest]>,
+        nests: Nests,
         /// Innermost first.
         dimensions: Dimensions,
     },
@@ -205,17 +204,8 @@ impl Form {
 
     /// Several nests, nothing simplified.
     pub(crate) fn irregular(nests: impl Iterator<Item = Nest>) -> Self {
-        let mut position = 0;
-        let placed = nests.map(|nest| {
-            let packed_before = position;
-            position += nest.bytes();
-            Nest {
-                packed_before,
-                ..nest
-            }
-        });
         Self::Irregular {
-            nests: placed.collect(),
+            nests: Nests::new(nests),
             dimensions: Dimensions::NONE,
         }
     }
@@ -252,12 +242,25 @@ impl Form {
         !matches!(self, Self::Irregular { .. }) && self.dimensions().len() < FEW
     }
 
+    /// Whether comparing it with another form takes no longer for more parts.
+    pub(crate) fn compares_at_once(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::List { offsets: mine, .. }, Self::List { offsets, .. }) => {
+                mine.share_table_with(offsets)
+            }
+            (Self::Irregular { nests: mine, .. }, Self::Irregular { nests, .. }) => {
+                mine.are_shared_with(nests)
+            }
+            _ => true,
+        }
+    }
+
     /// Packed bytes.
     pub fn bytes(&self) -> usize {
         let inside = match self {
             Self::Regular(nest) => return nest.bytes(),
             Self::List { offsets, bytes, .. } => offsets.len() * bytes,
-            Self::Irregular { nests, .. } => nests.iter().map(Nest::bytes).sum(),
+            Self::Irregular { nests, .. } => nests.bytes(),
         };
         self.dimensions()
             .iter()
@@ -307,11 +310,7 @@ impl Form {
         match self {
             Self::Regular(nest) => nest.block.offset = nest.block.offset.checked_add(by)?,
             Self::List { offsets, .. } => *offsets = offsets.moved(by)?,
-            Self::Irregular { nests, .. } => {
-                for nest in Arc::make_mut(nests) {
-                    nest.block.offset = nest.block.offset.checked_add(by)?;
-                }
-            }
+            Self::Irregular { nests, .. } => nests.shift(by)?,
         }
         Some(())
     }
