@@ -125,7 +125,7 @@ impl Plan {
                 plan.table = offsets.iter().collect();
                 plan.grain = *bytes as u64;
             }
-            Form::Irregular { .. } => plan.expand(layout)?,
+            Form::Irregular { .. } | Form::Compound { .. } => plan.expand(layout)?,
         }
         if let Some(&first) = plan.table.first() {
             plan.offset = first;
@@ -147,25 +147,21 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Makes the table of an irregular form: the runs of its nests, without the dimensions around.
+    /// Makes the table of an irregular form: its runs, without the dimensions around.
     fn expand(&mut self, layout: &Layout) -> Result<()> {
+        if layout.form().repeated_runs() > MAX_RUNS {
+            return Err(LayoutError::TooManyBlocks);
+        }
         let bytes = self.dimensions[0].bytes;
         let mut starts = Vec::new();
         let mut position = 0;
-        let mut is_full = false;
-        // The bytes of the first repetition of all dimensions are those of the nests.
+        // The bytes of the first repetition of all dimensions are those of the list.
         layout.for_each_run(0..bytes, |offset, length| {
-            is_full = is_full || starts.len() == MAX_RUNS;
-            if !is_full {
-                self.table.push(offset);
-                starts.push(position);
-                position += length as i64;
-                self.grain = common(self.grain, length as u64);
-            }
+            self.table.push(offset);
+            starts.push(position);
+            position += length as i64;
+            self.grain = common(self.grain, length as u64);
         });
-        if is_full {
-            return Err(LayoutError::TooManyBlocks);
-        }
         self.table.append(&mut starts);
         Ok(())
     }

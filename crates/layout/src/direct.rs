@@ -3,8 +3,9 @@
 //!
 //! Both layouts are read as *patches*: rows of equal runs. Where patches of both sides have runs of one length, rows are copied
 //! to rows; otherwise as many of the shorter runs as fit are packed into, or unpacked from, a longer one. Either way a loop
-//! made for the width of the run does it. Layouts that are the same are walked once, with the same offsets on both sides.
+//! made for the width of the run does it. Compound forms are packed and unpacked a few kilobytes at a time. Layouts that are the same are walked once, with the same offsets on both sides.
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use crate::copy::{self, Grid, Strided};
@@ -43,6 +44,11 @@ impl Layout {
         if are_compared && self.extent() == target.extent() && self.form == target.form {
             return self.walk(range, &mut Mirror { from, to });
         }
+        let compound = |it: &Self| matches!(it.form, Form::Compound { .. });
+        if compound(self) || compound(target) {
+            // SAFETY: the caller's promise.
+            return unsafe { self.copy_packed(from, target, to, range) };
+        }
         let elements = (self.elements(), target.elements());
         let are_few = self.form.is_shallow() && target.form.is_shallow();
         with_outer!(self.form.dimensions(), elements.0, |mine| {
@@ -62,7 +68,27 @@ impl Layout {
             });
         });
     }
+
+    /// As [`Layout::copy`], through a few packed bytes in the processor's cache.
+    ///
+    /// # Safety
+    /// As for [`Layout::copy`].
+    unsafe fn copy_packed(&self, from: *const u8, target: &Self, to: *mut u8, range: Range<usize>) {
+        let mut packed = [MaybeUninit::<u8>::uninit(); PACKED_BYTES];
+        let packed = packed.as_mut_ptr().cast::<u8>();
+        for start in range.clone().step_by(PACKED_BYTES) {
+            let part = start..range.end.min(start + PACKED_BYTES);
+            // SAFETY: the caller's promise; what is unpacked has just been packed, and there is room for it.
+            unsafe {
+                self.pack(from, part.clone(), packed);
+                target.unpack(to, part, packed);
+            }
+        }
+    }
 }
+
+/// Bytes that are packed at once where layouts are too different to be read as patches.
+const PACKED_BYTES: usize = 8192;
 
 /// Copies as many of the shorter runs as fit, or rows to rows, until `remaining` bytes are done.
 ///
@@ -188,6 +214,7 @@ impl<'a, const N: usize> Reader<'a, N> {
                 reader.pieces = Pieces::Runs(offsets, *bytes);
                 reader.enter(within / bytes, within % bytes);
             }
+            Form::Compound { .. } => unreachable!("Layout::copy packs compound forms"),
             Form::Irregular { nests, .. } => {
                 reader.pieces = Pieces::Nests(nests);
                 let (index, within) = nests.find(within);

@@ -29,8 +29,7 @@ impl Layout {
         let count = if are_like_one { 1 } else { count };
         let bytes = self.size().checked_mul(count)?;
         let mut runs: Vec<(i64, usize)> = Vec::new();
-        let known = self.runs_at_most(MOST_RUNS / count.max(1))?;
-        if known.saturating_mul(count) > MOST_RUNS {
+        if self.form().runs().saturating_mul(count) > MOST_RUNS {
             return None;
         }
         self.for_each_run(0..bytes, |offset, bytes| runs.push((offset, bytes)));
@@ -41,23 +40,6 @@ impl Layout {
             .array_windows()
             .find(|[before, after]| before.0.saturating_add_unsigned(before.1 as u64) > after.0);
         overlap.map(|[_, after]| after.0)
-    }
-
-    /// The runs of one element, unless they are more.
-    fn runs_at_most(&self, most: usize) -> Option<usize> {
-        let copies = |dimensions: &[Dimension]| {
-            let counts = dimensions.iter().map(|it| it.count);
-            counts.fold(1usize, usize::saturating_mul)
-        };
-        let inside = match self.form() {
-            Form::Regular(nest) => return Some(copies(&nest.dimensions)).filter(|&it| it <= most),
-            Form::List { offsets, .. } => offsets.len(),
-            Form::Irregular { nests, .. } => nests
-                .iter()
-                .map(|nest| copies(&nest.dimensions))
-                .fold(0, usize::saturating_add),
-        };
-        Some(inside.saturating_mul(copies(self.form().dimensions()))).filter(|&it| it <= most)
     }
 }
 

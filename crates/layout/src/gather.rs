@@ -2,15 +2,22 @@
 //! Pieces at displacements, and the simplest form of the whole.
 
 use crate::error::{LayoutError, Result};
-use crate::form::{Block, Dimension, Dimensions, Form, Nest};
+use crate::form::{Block, Dimension, Dimensions, Form, MAX_DEPTH, Member, Nest};
 use crate::form::{Observer, Rule, Silent, tell};
 #[cfg(target_arch = "x86_64")]
 use crate::isa;
 use crate::layout::Layout;
 use crate::offsets::Offsets;
+use crate::regular::{Place, patterns, steps};
 
 /// Most nests of an irregular form; more would take gigabytes.
 const MAX_NESTS: usize = 1 << 26;
+
+/// Nests as which pieces of a type are written out altogether: few enough that all of them stay in the processor's caches.
+const FEW_NESTS: usize = 256;
+
+/// Memory that any piece may take for writing out what it consists of: little more than for a member.
+const FEW_BYTES: usize = 256;
 
 /// Gathers forms in packing order, joins neighbours, and finds the simplest form of the whole.
 pub(crate) struct Gather<'o, O: Observer> {
@@ -18,8 +25,12 @@ pub(crate) struct Gather<'o, O: Observer> {
     runs: Vec<Block>,
     /// All pieces, from the first that is more than a run on.
     nests: Vec<Nest>,
+    /// What came before the runs and nests, from the first piece on that is not written out as those.
+    members: Vec<Member>,
+    /// Nests that have been written out.
+    written: usize,
     /// The pieces as they came, for an observer.
-    asked: Vec<Nest>,
+    asked: Vec<Member>,
     /// Whether runs were joined, and nests.
     joined: (bool, bool),
     observer: &'o mut O,
@@ -30,6 +41,8 @@ impl<'o, O: Observer> Gather<'o, O> {
         Self {
             runs: Vec::new(),
             nests: Vec::new(),
+            members: Vec::new(),
+            written: 0,
             asked: Vec::new(),
             joined: (false, false),
             observer,
@@ -57,6 +70,13 @@ impl<'o, O: Observer> Gather<'o, O> {
         if size == 0 {
             return Ok(());
         }
+        if let Form::Regular(nest) = form {
+            return self.add_nest(nest, at);
+        }
+        if !self.is_written_out(form) {
+            return self.add_member(form, at);
+        }
+        self.written += form.pieces();
         match form {
             Form::Regular(nest) => self.add_nest(nest, at),
             Form::List {
@@ -78,7 +98,65 @@ impl<'o, O: Observer> Gather<'o, O> {
             } => repetitions(dimensions, at, |at| {
                 nests.iter().try_for_each(|nest| self.add_nest(nest, at))
             }),
+            Form::Compound {
+                members,
+                dimensions,
+            } => repetitions(dimensions, at, |at| {
+                members.iter().try_for_each(|member| {
+                    let at = at.checked_add(member.offset);
+                    self.add(&member.form, at.ok_or(LayoutError::Overflow)?, member.bytes)
+                })
+            }),
         }
+    }
+
+    /// Whether a form is added as the pieces that it consists of: where those are few, or as many as a member takes memory for.
+    fn is_written_out(&self, form: &Form) -> bool {
+        let pieces = form.pieces();
+        let each = match form {
+            Form::List { .. } => size_of::<i64>(),
+            _ => size_of::<Nest>(),
+        };
+        let is_small =
+            pieces <= FEW_BYTES / each || self.written.saturating_add(pieces) <= FEW_NESTS;
+        is_small || form.dimensions().is_empty() && form.depth() >= MAX_DEPTH
+    }
+
+    /// Appends a form as it is.
+    fn add_member(&mut self, form: &Form, at: i64) -> Result<()> {
+        let member = Member::new(at, form.clone());
+        if O::WATCHES {
+            self.asked.push(member.clone());
+        }
+        self.turn_into_members()?;
+        push(&mut self.members, member)?;
+        while let [.., before, last] = &mut self.members[..]
+            && let Some(joined) = before.continued_by(last)
+        {
+            *before = joined;
+            self.members.pop();
+            self.joined.1 = true;
+        }
+        Ok(())
+    }
+
+    /// Makes the runs and nests one member, whose own offsets are relative to its first byte.
+    fn turn_into_members(&mut self) -> Result<()> {
+        let (runs, nests) = (
+            std::mem::take(&mut self.runs),
+            std::mem::take(&mut self.nests),
+        );
+        let mut form = match (runs.is_empty(), nests.is_empty()) {
+            (true, true) => return Ok(()),
+            (_, true) => simplest(runs, &mut Silent)?,
+            (_, false) => simplest(nests, &mut Silent)?,
+        };
+        let mut first = form.first_offset();
+        match first.checked_neg() {
+            Some(back) => form.shift(back).ok_or(LayoutError::Overflow)?,
+            None => first = 0,
+        }
+        push(&mut self.members, Member::new(first, form))
     }
 
     fn add_nest(&mut self, nest: &Nest, at: i64) -> Result<()> {
@@ -88,7 +166,7 @@ impl<'o, O: Observer> Gather<'o, O> {
         self.turn_runs_into_nests()?;
         let offset = moved(nest.block, at)?.offset;
         if O::WATCHES {
-            self.asked.push(nest.at(offset));
+            self.note_asked(nest.at(offset));
         }
         push(&mut self.nests, nest.at(offset))?;
         self.join_nests();
@@ -106,7 +184,7 @@ impl<'o, O: Observer> Gather<'o, O> {
     pub(crate) fn add_run(&mut self, block: Block, at: i64) -> Result<()> {
         let run = moved(block, at)?;
         if O::WATCHES {
-            self.asked.push(run.into_nest());
+            self.note_asked(run.into_nest());
         }
         let last = if let Some(nest) = self.nests.last_mut() {
             Some(&mut nest.block).filter(|_| nest.dimensions.is_empty())
@@ -125,6 +203,10 @@ impl<'o, O: Observer> Gather<'o, O> {
             self.join_nests();
         }
         Ok(())
+    }
+
+    fn note_asked(&mut self, nest: Nest) {
+        self.asked.push(Member::new(0, Form::Regular(nest)));
     }
 
     fn turn_runs_into_nests(&mut self) -> Result<()> {
@@ -147,14 +229,23 @@ impl<'o, O: Observer> Gather<'o, O> {
     }
 
     pub(crate) fn finish(mut self) -> Result<Form> {
+        if !self.members.is_empty() {
+            self.turn_into_members()?;
+        }
         let asked = std::mem::take(&mut self.asked);
         if asked.len() > 1 {
-            tell(self.observer, Rule::Pieces, || {
-                Form::irregular(asked.into_iter())
-            });
+            tell(self.observer, Rule::Pieces, || listed(asked));
+            let runs = self.runs.iter().map(|run| run.into_nest());
+            let nests = runs.chain(self.nests.iter().cloned());
+            let members = nests.map(|nest| Member::new(0, Form::Regular(nest)));
             let seen = || {
-                let runs = self.runs.iter().map(|run| run.into_nest());
-                Form::irregular(runs.chain(self.nests.iter().cloned()))
+                listed(
+                    self.members
+                        .iter()
+                        .cloned()
+                        .chain(members.clone())
+                        .collect(),
+                )
             };
             if self.joined.0 {
                 tell(self.observer, Rule::Fold, seen);
@@ -163,7 +254,9 @@ impl<'o, O: Observer> Gather<'o, O> {
                 tell(self.observer, Rule::Continue, seen);
             }
         }
-        if self.nests.is_empty() {
+        if !self.members.is_empty() {
+            simplest_compound(self.members, self.observer)
+        } else if self.nests.is_empty() {
             simplest(self.runs, self.observer)
         } else {
             simplest(self.nests, self.observer)
@@ -171,12 +264,16 @@ impl<'o, O: Observer> Gather<'o, O> {
     }
 }
 
-/// What repeats or does not.
-trait Place: Sized {
-    fn offset(&self) -> i64;
-
-    /// Whether it is the same at another place.
-    fn is_like(&self, other: &Self) -> bool;
+/// Members as they are, for an observer: nests where all are.
+fn listed(members: Vec<Member>) -> Form {
+    let nest = |member: &Member| match &member.form {
+        Form::Regular(nest) if member.offset == 0 => Some(nest.clone()),
+        _ => None,
+    };
+    match members.iter().map(nest).collect::<Option<Vec<Nest>>>() {
+        Some(nests) => Form::irregular(nests.into_iter()),
+        None => Form::compound(members),
+    }
 }
 
 /// The parts that are gathered: runs, or nests.
@@ -185,27 +282,6 @@ trait Piece: Place {
     const IS_RUN: bool;
 
     fn into_nest(self) -> Nest;
-}
-
-/// The offset of one of equal runs.
-impl Place for i64 {
-    fn offset(&self) -> i64 {
-        *self
-    }
-
-    fn is_like(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Place for Block {
-    fn offset(&self) -> i64 {
-        self.offset
-    }
-
-    fn is_like(&self, other: &Self) -> bool {
-        self.bytes == other.bytes
-    }
 }
 
 impl Piece for Block {
@@ -217,16 +293,6 @@ impl Piece for Block {
             dimensions: Dimensions::NONE,
             packed_before: 0,
         }
-    }
-}
-
-impl Place for Nest {
-    fn offset(&self) -> i64 {
-        self.block.offset
-    }
-
-    fn is_like(&self, other: &Self) -> bool {
-        self.block.bytes == other.block.bytes && self.dimensions == other.dimensions
     }
 }
 
@@ -429,6 +495,27 @@ fn simplest<P: Piece>(mut pieces: Vec<P>, observer: &mut impl Observer) -> Resul
     Ok(form)
 }
 
+/// The simplest form of members in packing order, at least one.
+fn simplest_compound(mut members: Vec<Member>, observer: &mut impl Observer) -> Result<Form> {
+    let are_equal = members.iter().all(|member| member.is_like(&members[0]));
+    if are_equal && let Some(steps) = steps(&members) {
+        let first = members.swap_remove(0);
+        let mut form = first.form;
+        form.shift(first.offset).ok_or(LayoutError::Overflow)?;
+        let form = along(form, &steps);
+        if !steps.is_empty() {
+            tell(observer, Rule::Regular, || form.clone());
+        }
+        return Ok(form);
+    }
+    let patterns = patterns(&mut members);
+    let form = along(Form::compound(members), &patterns);
+    if !patterns.is_empty() {
+        tell(observer, Rule::Regular, || form.clone());
+    }
+    Ok(form)
+}
+
 impl Nest {
     fn at(&self, offset: i64) -> Self {
         Self {
@@ -440,109 +527,6 @@ impl Nest {
             packed_before: 0,
         }
     }
-
-    /// This nest and the next as one, where the next is more of what is repeated along the outermost dimension of either.
-    fn continued_by(&self, next: &Self) -> Option<Self> {
-        if self.block.bytes != next.block.bytes {
-            return None;
-        }
-        let deep = if self.dimensions.len() < next.dimensions.len() {
-            next
-        } else {
-            self
-        };
-        let (outer, inner) = deep.dimensions.split_last()?;
-        // How many repetitions along that dimension a nest is.
-        let count = |nest: &Self| match nest.dimensions.split_last() {
-            Some((mine, rest))
-                if rest == inner && (mine.stride, mine.bytes) == (outer.stride, outer.bytes) =>
-            {
-                Some(mine.count)
-            }
-            _ => (*nest.dimensions == *inner).then_some(1),
-        };
-        let (mine, theirs) = (count(self)?, count(next)?);
-        let end = i64::try_from(mine).ok()?.checked_mul(outer.stride)?;
-        if self.block.offset.checked_add(end) != Some(next.block.offset) {
-            return None;
-        }
-        let mut joined = self.clone();
-        joined.dimensions = deep.dimensions.clone();
-        joined.dimensions.set_last_count(mine + theirs);
-        Some(joined)
-    }
-}
-
-/// The dimensions (counts and strides, innermost first) along which the offsets of equal pieces are regular, if they are.
-fn steps<P: Place>(pieces: &[P]) -> Option<Vec<(usize, i64)>> {
-    let offset = |index: usize| pieces[index].offset();
-    let mut steps = Vec::new();
-    // Every `unit`-th piece starts a repetition of what has been found.
-    let mut unit = 1;
-    while unit < pieces.len() {
-        let stride = offset(unit).checked_sub(offset(0))?;
-        let follows =
-            |index: &usize| offset(*index).checked_sub(offset(*index - unit)) == Some(stride);
-        let more = (1..pieces.len() / unit)
-            .map(|step| step * unit)
-            .take_while(follows);
-        let count = more.count() + 1;
-        let whole = unit * count;
-        let is_regular = pieces.len().is_multiple_of(whole)
-            && (unit..pieces.len())
-                .step_by(unit)
-                .filter(|index| !index.is_multiple_of(whole))
-                .all(|index| follows(&index));
-        if !is_regular {
-            return None;
-        }
-        steps.push((count, stride));
-        unit = whole;
-    }
-    Some(steps)
-}
-
-/// Leaves the shortest pattern of which the pieces are repetitions at equal distances, and gives the dimensions along which
-/// it is repeated: counts and strides, innermost first.
-fn patterns<P: Place>(pieces: &mut Vec<P>) -> Vec<(usize, i64)> {
-    let mut dimensions = Vec::new();
-    while let Some(period) = period(pieces) {
-        let stride = distance(pieces, period, period);
-        dimensions.push((pieces.len() / period, stride));
-        pieces.truncate(period);
-    }
-    dimensions.reverse();
-    dimensions
-}
-
-/// Bytes from the piece that is `back` pieces before. Distances that wrap belong to types that are refused with their bounds.
-fn distance<P: Place>(pieces: &[P], index: usize, back: usize) -> i64 {
-    let before = pieces[index - back].offset();
-    pieces[index].offset().wrapping_sub(before)
-}
-
-/// The length of the shortest pattern, if there is one. Only divisors of the number of pieces can be, and what is irregular
-/// differs from its copy after few of them.
-fn period<P: Place>(pieces: &[P]) -> Option<usize> {
-    let repeats = |&period: &usize| {
-        let stride = distance(pieces, period, period);
-        (period..pieces.len()).all(|index| {
-            distance(pieces, index, period) == stride
-                && pieces[index].is_like(&pieces[index - period])
-        })
-    };
-    divisors(pieces.len()).find(repeats)
-}
-
-/// The divisors of a number but for itself, the smallest first.
-fn divisors(number: usize) -> impl Iterator<Item = usize> {
-    let divides = move |divisor: &usize| number.is_multiple_of(*divisor);
-    let root = number.isqrt();
-    let small = (1..=root).filter(divides);
-    let large = (1..=root).rev().filter(divides);
-    small
-        .chain(large.map(move |divisor| number / divisor))
-        .filter(move |divisor| *divisor < number)
 }
 
 /// Calls `action` with the offset of each repetition along dimensions, starting with `at`.

@@ -14,8 +14,8 @@
 //! The crate `layout-cuda` does the same in the memory of GPUs.
 //!
 //! Tests: `type_map` compares layouts with a naive interpreter of the standard's type maps, `forms` descriptions of the same
-//! bytes, `kernels` every width of run, `direct` every pair of shapes, and `edges` puts unreadable pages around them.
-//! `visits` counts the parts of a form that copies of chunks read.
+//! bytes, `kernels` every width of run, `compound` copies of irregular types, `direct` every pair of shapes, and `edges` puts
+//! unreadable pages around them. `visits` counts the parts of a form that copies of chunks read.
 
 mod bounds;
 mod build;
@@ -33,6 +33,7 @@ mod layout;
 mod list;
 mod long;
 mod offsets;
+mod regular;
 mod report;
 mod shared;
 mod visits;
@@ -41,7 +42,8 @@ mod walk;
 pub use build::{ArrayOrder, Builder, Share, Slice};
 pub use error::{LayoutError, Result};
 pub use form::{
-    Block, Dimension, Dimensions, Form, MAX_DIMENSIONS, Nest, Nests, Observer, Rule, Silent,
+    Block, Dimension, Dimensions, Form, MAX_DIMENSIONS, Member, Members, Nest, Nests, Observer,
+    Rule, Silent,
 };
 pub use isa::{Isa, best_isa, limit_isa};
 pub use layout::Layout;

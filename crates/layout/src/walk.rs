@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use crate::copy::TILE;
-use crate::form::{Block, Dimension, FEW, Form, MAX_DIMENSIONS, Nest, Nests};
+use crate::form::{Block, Dimension, FEW, Form, MAX_DIMENSIONS, Members, Nest, Nests};
 use crate::layout::Layout;
 use crate::offsets::{Offsets, Part};
 
@@ -115,7 +115,6 @@ impl Layout {
         if self.size() == 0 || range.is_empty() {
             return;
         }
-        let elements = self.elements();
         match &self.form {
             // One element that is a row, as MPI_Type_vector makes it, needs no position in dimensions.
             Form::Regular(nest) if range == (0..self.size()) && nest.dimensions.len() == 1 => {
@@ -126,21 +125,50 @@ impl Layout {
                     stride: nest.dimensions[0].stride,
                 });
             }
-            Form::Regular(nest) => with_outer!(&nest.dimensions, elements, |dimensions| {
-                walk_nest::<N>(nest.block, dimensions, range, sink);
-            }),
-            Form::List {
-                offsets,
-                bytes,
-                dimensions,
-            } => with_outer!(dimensions, elements, |dimensions| {
-                walk_list::<N>(offsets, *bytes, dimensions, range, sink);
-            }),
-            Form::Irregular { nests, dimensions } => {
-                with_outer!(dimensions, elements, |dimensions| {
-                    walk_nests::<N>(nests, dimensions, range, sink);
-                });
-            }
+            form => walk_form(form, self.elements(), 0, range, sink),
+        }
+    }
+}
+
+/// Rows of a form that `outer` repeats, `at` bytes further.
+fn walk_form(form: &Form, outer: Dimension, at: i64, range: Range<usize>, sink: &mut impl Sink) {
+    with_outer!(form.dimensions(), outer, |dimensions| {
+        let mut odometer = Odometer::<N>::new(dimensions);
+        odometer.offset = at;
+        match form {
+            Form::Regular(nest) => walk_nest(nest.block, odometer, range, sink),
+            Form::List { offsets, bytes, .. } => walk_list(offsets, *bytes, odometer, range, sink),
+            Form::Irregular { nests, .. } => walk_nests(nests, odometer, range, sink),
+            Form::Compound { members, .. } => walk_members(members, odometer, range, sink),
+        }
+    });
+}
+
+/// Rows of members that are repeated along dimensions (at least one).
+fn walk_members<const N: usize>(
+    members: &Members,
+    mut odometer: Odometer<'_, N>,
+    range: Range<usize>,
+    sink: &mut impl Sink,
+) {
+    let (mut index, mut within) = members.find(odometer.seek(range.start));
+    let mut remaining = range.len();
+    while remaining > 0 {
+        let member = members.at(index);
+        let bytes = (member.bytes - within).min(remaining);
+        let once = Dimension {
+            count: 1,
+            stride: 0,
+            bytes: member.bytes,
+        };
+        let at = odometer.offset.wrapping_add(member.offset);
+        walk_form(&member.form, once, at, within..within + bytes, sink);
+        remaining -= bytes;
+        within = 0;
+        index += 1;
+        if index == members.count() {
+            index = 0;
+            odometer.advance(1);
         }
     }
 }
@@ -148,14 +176,13 @@ impl Layout {
 /// Rows of nests that are repeated along dimensions (at least one).
 fn walk_nests<const N: usize>(
     nests: &Nests,
-    dimensions: &[Dimension],
+    mut odometer: Odometer<'_, N>,
     range: Range<usize>,
     sink: &mut impl Sink,
 ) {
-    let mut odometer = Odometer::<N>::new(dimensions);
     let (mut index, mut within) = nests.find(odometer.seek(range.start));
     let mut remaining = range.len();
-    let innermost = dimensions[0];
+    let innermost = odometer.dimensions[0];
     while remaining > 0 {
         if nests.are_runs() && index == 0 && within == 0 && remaining >= innermost.bytes {
             let whole = (innermost.count - odometer.index[0]).min(remaining / innermost.bytes);
@@ -188,9 +215,10 @@ fn nest_rows(nest: &Nest, at: i64, range: Range<usize>, sink: &mut impl Sink) {
     if nest.dimensions.is_empty() {
         sink.row(Row::run(block.offset + range.start as i64, range.len()));
     } else if nest.dimensions.len() <= FEW {
-        walk_nest::<FEW>(block, &nest.dimensions, range, sink);
+        walk_nest(block, Odometer::<FEW>::new(&nest.dimensions), range, sink);
     } else {
-        walk_nest::<MAX_DIMENSIONS>(block, &nest.dimensions, range, sink);
+        let odometer = Odometer::<MAX_DIMENSIONS>::new(&nest.dimensions);
+        walk_nest(block, odometer, range, sink);
     }
 }
 
@@ -198,15 +226,14 @@ fn nest_rows(nest: &Nest, at: i64, range: Range<usize>, sink: &mut impl Sink) {
 fn walk_list<const N: usize>(
     offsets: &Offsets,
     bytes: usize,
-    dimensions: &[Dimension],
+    mut odometer: Odometer<'_, N>,
     range: Range<usize>,
     sink: &mut impl Sink,
 ) {
-    let mut odometer = Odometer::<N>::new(dimensions);
     let within = odometer.seek(range.start);
     let (mut index, mut skip) = (within / bytes, within % bytes);
     let mut remaining = range.len();
-    let innermost = dimensions[0];
+    let innermost = odometer.dimensions[0];
     while remaining > 0 {
         if index == 0 && skip == 0 && remaining >= innermost.bytes {
             let whole = (innermost.count - odometer.index[0]).min(remaining / innermost.bytes);
@@ -249,11 +276,11 @@ const TILE_RUN_BYTES: usize = 16;
 /// Rows of a block repeated along dimensions (at least one).
 fn walk_nest<const N: usize>(
     block: Block,
-    dimensions: &[Dimension],
+    mut odometer: Odometer<'_, N>,
     range: Range<usize>,
     sink: &mut impl Sink,
 ) {
-    let mut odometer = Odometer::<N>::new(dimensions);
+    let dimensions = odometer.dimensions;
     let mut skip = odometer.seek(range.start);
     let mut remaining = range.len();
     let innermost = dimensions[0];

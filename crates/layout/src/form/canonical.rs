@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The canonical form of a type map: which bytes, in packing order, without the history of its construction.
 //!
-//! A form is a list of *nests* (or of equal runs, which take less memory); a nest is one block of bytes repeated along dimensions, innermost first. Repeating a form of
+//! A form is a list of *nests* (or of equal runs, which take less memory); a nest is one block of bytes repeated along dimensions,
+//! innermost first. Where pieces are forms of more than a few runs themselves, they stay *members* of a compound form, which
+//! takes memory for each piece and not for what is in it. Repeating a form of
 //! one nest only adds a dimension to it, and repeating several adds a dimension around all of them, so nothing that is
 //! regular is ever expanded, however it was described. Dimensions that continue each other are joined, and blocks that
 //! touch are one block. The order of the bytes is always that of the type map. Every dimension at least doubles the size,
@@ -10,7 +12,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-use super::{Nests, Observer, Rule, tell};
+use super::{Member, Members, Nests, Observer, Rule, tell};
 use crate::offsets::Offsets;
 
 /// Contiguous bytes at an offset from the element's base.
@@ -139,6 +141,13 @@ pub enum Form {
         /// Innermost first.
         dimensions: Dimensions,
     },
+    /// Several forms at offsets, and dimensions around all of them, innermost first.
+    Compound {
+        /// In packing order. Types made of this one share them.
+        members: Members,
+        /// Innermost first.
+        dimensions: Dimensions,
+    },
 }
 
 /// Upper limit of the dimensions around a block or around several nests, with one for the elements of a message.
@@ -146,6 +155,12 @@ pub const MAX_DIMENSIONS: usize = 64;
 
 /// The dimensions that nearly all types stay below, with that of the elements: a position among so few is cheap to set up.
 pub(crate) const FEW: usize = 4;
+
+/// How often dimensions repeat what they are around of.
+fn copies(dimensions: &[Dimension]) -> usize {
+    let counts = dimensions.iter().map(|it| it.count);
+    counts.product()
+}
 
 /// Adds a dimension around others; whether it was joined with the outermost of them.
 fn add_dimension(dimensions: &mut Dimensions, outer: Dimension) -> bool {
@@ -172,6 +187,11 @@ impl Nest {
         self.dimensions
             .last()
             .map_or(self.block.bytes, |outer| outer.bytes * outer.count)
+    }
+
+    /// Contiguous runs of bytes.
+    pub(crate) fn runs(&self) -> usize {
+        copies(&self.dimensions)
     }
 
     /// Repeats the nest; the rule by which that was simplified.
@@ -222,7 +242,9 @@ impl Form {
     pub(crate) fn repeat(&mut self, outer: Dimension) -> Option<Rule> {
         match self {
             Self::Regular(nest) => nest.repeat(outer.count, outer.stride),
-            Self::List { dimensions, .. } | Self::Irregular { dimensions, .. } => {
+            Self::List { dimensions, .. }
+            | Self::Irregular { dimensions, .. }
+            | Self::Compound { dimensions, .. } => {
                 add_dimension(dimensions, outer).then_some(Rule::Flatten)
             }
         }
@@ -230,16 +252,21 @@ impl Form {
 
     /// The dimensions around the innermost part: the block, the list or the pattern.
     pub const fn dimensions(&self) -> &[Dimension] {
+        self.as_dimensions().as_slice()
+    }
+
+    pub(crate) const fn as_dimensions(&self) -> &Dimensions {
         match self {
             Self::Regular(Nest { dimensions, .. })
             | Self::List { dimensions, .. }
-            | Self::Irregular { dimensions, .. } => dimensions.as_slice(),
+            | Self::Irregular { dimensions, .. }
+            | Self::Compound { dimensions, .. } => dimensions,
         }
     }
 
     /// Whether positions in it, with the elements around, have few dimensions.
     pub(crate) const fn is_shallow(&self) -> bool {
-        !matches!(self, Self::Irregular { .. }) && self.dimensions().len() < FEW
+        matches!(self, Self::Regular(_) | Self::List { .. }) && self.dimensions().len() < FEW
     }
 
     /// Whether comparing it with another form takes no longer for more parts.
@@ -251,6 +278,9 @@ impl Form {
             (Self::Irregular { nests: mine, .. }, Self::Irregular { nests, .. }) => {
                 mine.are_shared_with(nests)
             }
+            (Self::Compound { members: mine, .. }, Self::Compound { members, .. }) => {
+                mine.are_shared_with(members)
+            }
             _ => true,
         }
     }
@@ -261,17 +291,88 @@ impl Form {
             Self::Regular(nest) => return nest.bytes(),
             Self::List { offsets, bytes, .. } => offsets.len() * bytes,
             Self::Irregular { nests, .. } => nests.bytes(),
+            Self::Compound { members, .. } => members.bytes(),
         };
         self.dimensions()
             .iter()
             .fold(inside, |bytes, outer| bytes * outer.count)
     }
 
-    fn dimensions_mut(&mut self) -> &mut Dimensions {
+    /// Contiguous runs of bytes in what the dimensions repeat.
+    pub fn repeated_runs(&self) -> usize {
+        match self {
+            Self::Regular(_) => 1,
+            Self::List { offsets, .. } => offsets.len(),
+            Self::Irregular { nests, .. } => nests.runs(),
+            Self::Compound { members, .. } => members.runs(),
+        }
+    }
+
+    /// Contiguous runs of bytes of an element. No more than its bytes, unless those are none.
+    pub(crate) fn runs(&self) -> usize {
+        self.repeated_runs() * copies(self.dimensions())
+    }
+
+    /// Runs, nests or members, when each of its repetitions has its own.
+    pub(crate) fn pieces(&self) -> usize {
+        let inside = match self {
+            Self::Regular(_) => return 1,
+            Self::List { offsets, .. } => offsets.len(),
+            Self::Irregular { nests, .. } => nests.count(),
+            Self::Compound { members, .. } => members.count(),
+        };
+        inside * copies(self.dimensions())
+    }
+
+    /// Offset of the first run; of the first member's base.
+    pub(crate) fn first_offset(&self) -> i64 {
+        match self {
+            Self::Regular(nest) => nest.block.offset,
+            Self::List { offsets, .. } => offsets.get(0),
+            Self::Irregular { nests, .. } => nests.at(0).block.offset,
+            Self::Compound { members, .. } => members.at(0).offset,
+        }
+    }
+
+    /// Whether both are copies of one list, but for the dimensions around it.
+    pub(crate) fn repeats_the_same_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::List { offsets, bytes, .. },
+                Self::List {
+                    offsets: theirs,
+                    bytes: each,
+                    ..
+                },
+            ) => bytes == each && offsets.share_table_with(theirs) && offsets == theirs,
+            (Self::Irregular { .. }, Self::Irregular { .. })
+            | (Self::Compound { .. }, Self::Compound { .. }) => self.compares_at_once(other),
+            _ => false,
+        }
+    }
+
+    /// Levels of compound forms.
+    pub(crate) fn depth(&self) -> usize {
+        match self {
+            Self::Compound { members, .. } => members.depth(),
+            _ => 0,
+        }
+    }
+
+    /// Several forms, nothing simplified.
+    pub(crate) fn compound(members: Vec<Member>) -> Self {
+        Self::Compound {
+            members: Members::new(members),
+            dimensions: Dimensions::NONE,
+        }
+    }
+
+    pub(crate) fn dimensions_mut(&mut self) -> &mut Dimensions {
         match self {
             Self::Regular(Nest { dimensions, .. })
             | Self::List { dimensions, .. }
-            | Self::Irregular { dimensions, .. } => dimensions,
+            | Self::Irregular { dimensions, .. }
+            | Self::Compound { dimensions, .. } => dimensions,
         }
     }
 
@@ -311,6 +412,7 @@ impl Form {
             Self::Regular(nest) => nest.block.offset = nest.block.offset.checked_add(by)?,
             Self::List { offsets, .. } => *offsets = offsets.moved(by)?,
             Self::Irregular { nests, .. } => nests.shift(by)?,
+            Self::Compound { members, .. } => members.shift(by)?,
         }
         Some(())
     }

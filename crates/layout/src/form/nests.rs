@@ -11,25 +11,25 @@ use crate::visits::{visit, visit_search};
 #[derive(Clone, Debug)]
 pub struct Nests {
     all: Arc<[Nest]>,
-    /// No nest has dimensions.
-    are_runs: bool,
+    /// Contiguous runs of bytes.
+    runs: usize,
 }
 
 impl Nests {
     /// Nests one after the other, whatever they say of their places.
     pub(crate) fn new(nests: impl Iterator<Item = Nest>) -> Self {
-        let (mut packed_before, mut are_runs) = (0, true);
+        let (mut packed_before, mut runs) = (0, 0);
         let placed = nests.map(|nest| {
             let before = packed_before;
             packed_before += nest.bytes();
-            are_runs &= nest.dimensions.is_empty();
+            runs += nest.runs();
             Nest {
                 packed_before: before,
                 ..nest
             }
         });
         let all = placed.collect();
-        Self { all, are_runs }
+        Self { all, runs }
     }
 
     /// Moves all of them; `None` if some have no place there.
@@ -51,9 +51,14 @@ impl Nests {
         self.all.last().map_or(0, end)
     }
 
-    /// Whether no nest has dimensions.
-    pub(crate) const fn are_runs(&self) -> bool {
-        self.are_runs
+    /// Contiguous runs of bytes.
+    pub(crate) const fn runs(&self) -> usize {
+        self.runs
+    }
+
+    /// Whether no nest has dimensions: every dimension has at least two repetitions.
+    pub(crate) fn are_runs(&self) -> bool {
+        self.runs == self.all.len()
     }
 
     /// The nest with this index.

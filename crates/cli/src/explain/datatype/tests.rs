@@ -322,3 +322,16 @@ fn deep_nesting_and_many_steps_are_cut_short() {
         "{error}"
     );
 }
+
+#[test]
+fn copies_of_an_irregular_type_stay_together() {
+    let text = explained("indexed([1000,2000],[0,5000],short_int)");
+    let lines = [
+        "form            [([2 B at 0; 4 B at 4] x 1000 every 8 B) at 0; ([2 B at 0; 4 B at 4] x 2000 every 8 B) at 40000]",
+        "kind            list of forms",
+        "size            18000 B in 6000 blocks",
+    ];
+    for expected in lines {
+        assert!(text.lines().any(|line| line == expected), "{text}");
+    }
+}

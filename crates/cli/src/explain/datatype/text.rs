@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Canonical forms in words.
 
-use layout::{Dimension, Form, Nest};
+use layout::{Dimension, Form, Member, Nest};
 
 /// Entries of a list that are shown.
 const SHOWN: usize = 4;
@@ -30,6 +30,14 @@ pub(super) fn form(form: &Form) -> String {
             let list = shortened(nests.iter().map(nest), nests.len(), "; ");
             format!("[{list}]{}", around(dimensions))
         }
+        Form::Compound {
+            members,
+            dimensions,
+        } => {
+            let all: &[Member] = members;
+            let list = shortened(all.iter().map(member), all.len(), "; ");
+            format!("[{list}]{}", around(dimensions))
+        }
     }
 }
 
@@ -43,6 +51,8 @@ pub(super) fn kind(form: &Form) -> String {
         Form::List { .. } => "repeated list of equal blocks".to_owned(),
         Form::Irregular { dimensions, .. } if dimensions.is_empty() => "list of pieces".to_owned(),
         Form::Irregular { .. } => "repeated list of pieces".to_owned(),
+        Form::Compound { dimensions, .. } if dimensions.is_empty() => "list of forms".to_owned(),
+        Form::Compound { .. } => "repeated list of forms".to_owned(),
     }
 }
 
@@ -70,6 +80,9 @@ pub(super) fn blocks(form: &Form) -> (u128, Option<usize>) {
             let equal = first.filter(|&bytes| nests.iter().all(|it| it.block.bytes == bytes));
             (copies(dimensions) * inside, equal)
         }
+        Form::Compound { dimensions, .. } => {
+            (copies(dimensions) * form.repeated_runs() as u128, None)
+        }
     }
 }
 
@@ -86,6 +99,10 @@ fn nest(nest: &Nest) -> String {
     let block = nest.block;
     let dimensions = around(&nest.dimensions);
     format!("{} B at {}{dimensions}", block.bytes, block.offset)
+}
+
+fn member(member: &Member) -> String {
+    format!("({}) at {}", form(&member.form), member.offset)
 }
 
 fn around(dimensions: &[Dimension]) -> String {
