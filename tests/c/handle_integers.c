@@ -125,7 +125,7 @@ static MPI_Message made_message(void)
 
 int main(int argc, char **argv)
 {
-    int number, value, flag, rank;
+    int value, flag, rank;
     MPI_Init(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);

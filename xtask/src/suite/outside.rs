@@ -13,7 +13,7 @@ const JOBS: &[Row<'_>] = &[
     (
         &["-n", "2", "PROGRAM", "abort"],
         7,
-        "rank 0 aborted the job with code 7",
+        "aborted the job with code 7; ending the other rank",
     ),
     (
         &["-n", "1", "PROGRAM", "session"],
