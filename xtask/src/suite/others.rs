@@ -96,7 +96,7 @@ pub(super) fn traffic(scope: Scope) -> Result<Found, String> {
         name: "traffic",
         script: "tests/traffic/run.py",
         // The jobs of a quick run are always the same.
-        arguments: [&["--seconds=60", "--seed=1"], &["--seconds=900"]],
+        arguments: [&["--seconds=60", "--seed=1"], &["--seconds=600"]],
         needs: &[tools::CC, tools::PYTHON],
         limit_s: 1200,
     };
