@@ -8,10 +8,7 @@
  * NEEDS: checked arguments
  * A child that a rank forks is not an MPI process: each of its calls is refused through the error handler, MPI_Finalize does nothing, and
  * the parent goes on with the requests, collectives and windows that it had. Children that start other programs start them. */
-#define _GNU_SOURCE
-#include "check.h"
-#include <dlfcn.h>
-#include <mpi_rankpoint.h>
+#include "promises.h"
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -85,11 +82,11 @@ static void communicate(void)
     REFUSED(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &status));
     REFUSED(MPI_Mprobe(next, 1, MPI_COMM_WORLD, &message, &status));
     REFUSED(MPI_Send_init(&x, 1, MPI_INT, next, 1, MPI_COMM_WORLD, &request));
-    REFUSED(MPIX_Send_global(&x, 1, MPI_INT, next, 1, MPI_COMM_WORLD));
-    REFUSED(MPIX_Isend_noreq(&x, 1, MPI_INT, next, 1, MPI_COMM_WORLD));
-    REFUSED(MPIX_Comm_waitall(MPI_COMM_WORLD));
-    REFUSED(MPIX_Isend_all_opts(&x, 1, MPI_INT, next, predefined));
-    REFUSED(MPIX_Irecv_all_opts(&y, 1, MPI_INT, predefined));
+    REFUSED(x_Send_global(&x, 1, MPI_INT, next, 1, MPI_COMM_WORLD));
+    REFUSED(x_Isend_noreq(&x, 1, MPI_INT, next, 1, MPI_COMM_WORLD));
+    REFUSED(x_Comm_waitall(MPI_COMM_WORLD));
+    REFUSED(x_Isend_all_opts(&x, 1, MPI_INT, next, predefined));
+    REFUSED(x_Irecv_all_opts(&y, 1, MPI_INT, predefined));
 
     for (int i = 0; i < 4; i++) {
         request = pending[i];
@@ -222,7 +219,7 @@ static void begin(void)
     MPI_Comm_set_errhandler(own, handler);
     MPI_Errhandler_free(&handler);
     predefined = MPIX_COMM_1;
-    CHECK(MPIX_Comm_dup_predefined(MPI_COMM_WORLD, predefined) == MPI_SUCCESS);
+    CHECK(x_Comm_dup_predefined(MPI_COMM_WORLD, predefined) == MPI_SUCCESS);
     CHECK(MPI_Win_allocate(4 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window) == MPI_SUCCESS);
     MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
     memory[0] = 10 * rank;
@@ -290,6 +287,7 @@ static void go_on(void)
 int main(void)
 {
     int level, is_over;
+    find_functions();
     MPI_Init_thread(NULL, NULL, atoi(getenv("LEVEL") ? getenv("LEVEL") : "0"), &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
