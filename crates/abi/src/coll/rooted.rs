@@ -153,7 +153,7 @@ pub(crate) unsafe fn varying(
     Ok(Blocks(blocks))
 }
 
-/// Refuses memory of a GPU, which the first block with data tells.
+/// Refuses memory of a GPU; the first block with data decides where the buffer is.
 fn refuse_device(names: &'static Names, blocks: &[Block]) -> Result<()> {
     let Some(block) = blocks.iter().find(|block| block.bytes() > 0) else {
         return Ok(());

@@ -65,7 +65,7 @@ fn case(operation: Operation, (ranks, nodes): (u32, u32), bytes: usize) -> Case 
     }
 }
 
-/// The sizes of an operation on so many ranks and nodes whose data are not too large.
+/// The sizes at which an operation on this number of ranks and nodes is measured: those whose data are at most `--largest`.
 fn sizes(options: &TuneOptions, operation: Operation, on: (u32, u32)) -> Vec<usize> {
     if operation == Operation::Barrier {
         return vec![0];

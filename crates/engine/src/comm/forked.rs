@@ -22,13 +22,13 @@ pub(crate) trait CutOff: Send + Sync {
     fn cut_off(&self);
 }
 
-/// What a process knows of its children, or of being one.
+/// State of a process that may fork, or that is a forked child.
 pub(super) struct Forks {
     /// The rank, not a child.
     rank_pid: u32,
     is_child: AtomicBool,
     objects: Mutex<Vec<Weak<dyn CutOff>>>,
-    /// What the layer above the engine does in a child.
+    /// The function that the layer above the engine runs in a child.
     above: OnceLock<fn()>,
 }
 

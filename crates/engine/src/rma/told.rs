@@ -37,7 +37,7 @@ const SAME_UNIT: u64 = 2;
 /// The hint alloc_shared_noncontig.
 const NONCONTIGUOUS: u64 = 4;
 
-/// What a member with these hints says of all members; of sizes and units only if that is to be checked.
+/// The promises that a member with these hints makes for all members; those of sizes and units count only where they are checked.
 pub(super) fn promises(hints: &WindowHints, is_checked: bool) -> u64 {
     let bit = |key: &str, bit: u64| if hints.is_true(key) { bit } else { 0 };
     let checked = bit("same_size", SAME_SIZE) | bit("same_disp_unit", SAME_UNIT);

@@ -30,7 +30,7 @@ const MOST_OPEN: usize = 8;
 /// The port of ssh.
 const SSH: u16 = 22;
 
-/// What checks need to know about the network.
+/// The properties of the network that the checks of first contact depend on.
 #[derive(Clone, Debug)]
 pub(super) struct ContactPlan {
     /// Attempts without an answer for this long are a failure; `None` checks nothing.
@@ -74,7 +74,7 @@ struct Open {
     attempt: io::Result<Attempt>,
 }
 
-/// What an attempt proves.
+/// The result of an attempt to connect.
 #[derive(Debug)]
 enum Finding {
     /// The network delivers.
@@ -190,7 +190,7 @@ impl Contacts {
         }
     }
 
-    /// What an attempt proves; it stays open while that is nothing.
+    /// The result of an attempt, which stays open while it has none.
     fn judge(&self, one: &mut Silent, open: Open, now: Instant) -> Finding {
         let share = self.limit / ATTEMPTS;
         let elapsed = now.duration_since(open.begin);
