@@ -13,6 +13,8 @@ usage: lab.py FOLDER up N             start the hosts h1 ... hN, which replace t
 A host is a process with network, host name, shared memory, process ids and mounts of its own; the file system is shared. Host K has the
 address 10.83.NET.K on a bridge, which lives in a namespace of its own, so that the machine's own network is neither used nor
 changed. Each host runs an sshd with keys of this lab, if there is one on the machine, and its ssh reaches the others. FOLDER holds the state of one lab.
+While hosts are up, the kernel does not group processes by session (kernel.sched_autogroup_enabled is 0): some kernels (docs/clusters.md)
+let sessions that share cores and sleep often starve each other for seconds, and the hosts are such sessions.
 Needs root, util-linux and iproute2; exits with status 77 and says why where hosts cannot be made.
 """
 
@@ -31,6 +33,7 @@ SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
 LIMIT_S = 20
 # More than any test has ranks.
 SLOTS = 64
+AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
 
 
 class Unavailable(Exception):
@@ -53,6 +56,16 @@ def started_at(pid):
     except OSError:
         return None
     return None if fields[0] == "Z" else int(fields[19])
+
+
+def set_autogroup(value):
+    """Sets whether the kernel groups processes by session; what it was, or None where the kernel has no such setting."""
+    try:
+        before = AUTOGROUP.read_text(encoding="ascii").strip()
+        AUTOGROUP.write_text(value, encoding="ascii")
+    except OSError:
+        return None
+    return before
 
 
 class Lab:
@@ -88,7 +101,7 @@ class Lab:
             raise Unavailable(f"not found: {', '.join(missing)}")
         self.down()
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.state = {"net": os.getpid() % 250, "processes": {}}
+        self.state = {"net": os.getpid() % 250, "processes": {}, "autogroup": set_autogroup("0")}
         try:
             self.start("bridge", ["unshare", "--net"])
             self.in_bridge("ip", "link", "add", "br0", "type", "bridge")
@@ -240,6 +253,8 @@ MaxStartups 100
         """Ends all hosts."""
         for name in list(self.state["processes"]):
             self.end(name)
+        if before := self.state.pop("autogroup", None):
+            set_autogroup(before)
         if (self.folder / "lab.json").exists():
             shutil.rmtree(self.folder)
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs jobs of random traffic with random settings on one node and on several hosts, which are namespaces of this machine.
 
-usage: run.py PREFIX FOLDER [--seconds=N] [--seed=N] [--job=N] [--oversubscribed=1]
+usage: run.py PREFIX FOLDER [--seconds=N] [--seed=N] [--job=N]
 
 PREFIX is where Rankpoint is installed, FOLDER a place to work in. The first jobs have no settings, so that what users get is always
 tried; further ones follow until N seconds are over. The seed decides all jobs; without one the time does. --job=N repeats one job of a
@@ -28,10 +28,8 @@ HOSTS = 4
 # Hosts and their ranks; the first ones begin each run. Where no host is named all ranks are on this node.
 LAYOUTS = [
     "-n 4", "-hosts h1:2,h2:2", "-hosts h1:2,h2:2,h3:2,h4:2", "-n 16", "-hosts h1,h2", "-n 2", "-hosts h1:1,h2:2,h3:2", "-n 3", "-n 7",
-    "-hosts h1:1,h2:1,h3:1,h4:1",
+    "-hosts h1:1,h2:1,h3:1,h4:1", "-hosts h1:4,h2:4", "-hosts h1:8,h2:8", "-hosts h1:3,h2:1,h3:3",
 ]
-# With these, which only a run with --oversubscribed has, a host has more ranks than this machine has cores: they may take minutes.
-OVERSUBSCRIBED_LAYOUTS = ["-hosts h1:4,h2:4", "-hosts h1:8,h2:8", "-hosts h1:3,h2:1,h3:3"]
 FIRST_JOBS = 4
 # Rounds of a job, so that it takes a few seconds whatever its ranks.
 ROUNDS = {16: 6, 8: 6, 7: 8}
@@ -77,9 +75,8 @@ def ranks_of(layout):
 class Site:
     """What jobs need."""
 
-    def __init__(self, prefix, folder, is_oversubscribed):
+    def __init__(self, prefix, folder):
         self.prefix, self.folder = Path(prefix).absolute(), Path(folder).absolute()
-        self.layouts = LAYOUTS + (OVERSUBSCRIBED_LAYOUTS if is_oversubscribed else [])
         self.folder.mkdir(parents=True, exist_ok=True)
         self.program = self.folder / "traffic"
         words = [self.prefix / "bin/mpicc", "-O2", "-o", self.program, HERE.with_name("traffic.c")]
@@ -97,7 +94,7 @@ class Site:
     def plan(self, seed, number):
         """The layout, the settings and the seed of a job."""
         numbers = random.Random(f"{seed} {number}")
-        layout = self.layouts[number] if number < FIRST_JOBS else numbers.choice(self.layouts)
+        layout = LAYOUTS[number] if number < FIRST_JOBS else numbers.choice(LAYOUTS)
         settings = {}
         if number >= FIRST_JOBS:
             known = SETTINGS | (SETTINGS_OF_NETWORKS if "-hosts" in layout else {})
@@ -136,7 +133,7 @@ def main(words):
     options = dict(word[2:].split("=") for word in words if word.startswith("--"))
     prefix, folder = [word for word in words if not word.startswith("--")]
     seed, limit_s = int(options.get("seed", time.time())), float(options.get("seconds", RUN_S))
-    site = Site(prefix, folder, "oversubscribed" in options)
+    site = Site(prefix, folder)
     print(f"seed {seed}, providers {', '.join(site.providers)}")
     passed, failed, skipped, begin = 0, 0, 0, time.monotonic()
     number = int(options.get("job", 0))
