@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  * Four ranks that wait. "waits cycle": three for each other, for ever. "waits endpoints": all for endpoints of each other, for ever.
- * "waits chain": for the last one, which waits for the end of its standard input, and then everything goes on. */
+ * "waits chain": for the last one, which waits for the end of its standard input, and then everything goes on. "waits left_out" and
+ * "waits not_started": in a nonblocking and in a persistent collective that the last one leaves out, for ever. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -52,6 +53,34 @@ static void wait_in_a_chain(MPI_Comm ring, MPI_Comm copy, int rank)
     }
 }
 
+/* Rank 1 tests, the others wait. */
+static void complete(MPI_Request *request, int rank)
+{
+    int flag = 0;
+    if (rank != 1)
+        MPI_Wait(request, MPI_STATUS_IGNORE);
+    while (rank == 1 && !flag)
+        MPI_Test(request, &flag, MPI_STATUS_IGNORE);
+}
+
+static void leave_out(MPI_Comm copy, int rank, int is_persistent)
+{
+    int mine = rank, sum;
+    MPI_Request request;
+    if (is_persistent)
+        MPI_Allreduce_init(&mine, &sum, 1, MPI_INT, MPI_SUM, copy, MPI_INFO_NULL, &request);
+    for (int round = 0; round < 4; ++round) {
+        if (rank == LAST && round == 3)
+            break;
+        if (is_persistent)
+            MPI_Start(&request);
+        else
+            MPI_Iallreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, copy, &request);
+        complete(&request, rank);
+    }
+    MPI_Finalize();
+}
+
 int main(int count, char **words)
 {
     int rank, level;
@@ -65,6 +94,10 @@ int main(int count, char **words)
         wait_in_a_chain(ring, copy, rank);
     else if (count > 1 && strcmp(words[1], "endpoints") == 0)
         wait_for_endpoints(rank);
+    else if (count > 1 && strcmp(words[1], "left_out") == 0)
+        leave_out(copy, rank, 0);
+    else if (count > 1 && strcmp(words[1], "not_started") == 0)
+        leave_out(copy, rank, 1);
     else if (rank < LAST)
         wait_in_a_cycle(ring, rank);
     MPI_Barrier(MPI_COMM_WORLD);

@@ -8,8 +8,9 @@ use std::future::{Future, poll_fn};
 use fabric::board::kind as record_kind;
 
 use crate::call::CallName;
-use crate::comm::Comm;
+use crate::comm::{COLLECTIVE, Comm};
 use crate::errors::Result;
+use crate::identity::LinkIndex;
 use crate::progress::CALL;
 use crate::request::{RequestId, Role, Status, flag, stale};
 
@@ -124,10 +125,18 @@ pub fn spawn_collective(
 /// When no operation is free.
 pub fn new_request(comm: &Comm, call: CallName) -> Result<RequestId> {
     let mut guard = comm.vci().enter();
-    let index = guard.slab.take(Role::Task, record_kind::OTHER)?;
+    let kind = match call {
+        CallName::UNKNOWN => record_kind::OTHER,
+        _ => record_kind::COLLECTIVE,
+    };
+    let index = guard.slab.take(Role::Task, kind)?;
+    let stamp = guard.node.now_ms();
     // SAFETY: the guard of the communicator's VCI is held.
     let owner = unsafe { comm.hold_operation() };
     let entry = guard.slab.entry_mut(index);
     (entry.owner, entry.remote) = (owner, call.number());
+    let record = &mut entry.record;
+    record.match_word = (comm.match_base() + COLLECTIVE) | call.number();
+    (record.peer, record.bytes, record.stamp_ms) = (LinkIndex::ANY, 0, stamp);
     Ok(guard.slab.id(index))
 }

@@ -106,7 +106,7 @@ pub mod kind {
     pub const COMPLETE: u8 = 6;
     /// A persistent operation that is not started.
     pub const INACTIVE: u8 = 7;
-    /// Something that is neither a send nor a receive (generalized request, nonblocking collective).
+    /// Something that is neither a send nor a receive nor a collective (generalized request).
     pub const OTHER: u8 = 8;
     /// A long wait for a member of a communicator in a collective through shared memory.
     pub const ROUND: u8 = 9;
@@ -118,6 +118,9 @@ pub mod kind {
     pub const PARTITIONED_RECEIVE: u8 = 12;
     /// A receive waits for its message, and its sender may write the data into its memory.
     pub const RECEIVE_OFFERED: u8 = 13;
+    /// A nonblocking or persistent collective that is in progress. The tag half of the match word is the number of its call
+    /// ([`CallName::number`](crate::call::CallName::number)), the peer a member whose data it lacks, if one is known.
+    pub const COLLECTIVE: u8 = 14;
 }
 
 /// Set in the match words of the messages that partitioned communication consists of. Context ids leave this bit, so no receive or

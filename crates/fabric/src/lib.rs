@@ -13,6 +13,7 @@
 pub mod added;
 pub mod area;
 pub mod board;
+pub mod call;
 pub mod capacity;
 pub mod claim;
 pub mod counters;

@@ -40,6 +40,20 @@ const CHAIN: &[&str] = &[
     "1 unexpected 1 5 ring of three (context",
     "rank 2 waits in MPI_Wait for rank 3, which is outside MPI",
 ];
+/// Lines of the report of a nonblocking collective that the last rank leaves out. Rank 1 tests, so it is not said to wait.
+const LEFT_OUT: &[&str] = &[
+    "MPI_Iallreduce 3 - dup of MPI_COMM_WORLD, 4 ranks (context",
+    "ranks 0, 2 wait in MPI_Wait (MPI_Iallreduce, dup of MPI_COMM_WORLD, 4 ranks (context",
+    "for rank 3, which waits in MPI_Finalize",
+    "rank 1 needs rank 3, which waits in MPI_Finalize, for a collective in progress (MPI_Iallreduce, dup of",
+];
+/// The same of a persistent one.
+const NOT_STARTED: &[&str] = &[
+    "MPI_Allreduce_init 3 - dup of MPI_COMM_WORLD, 4 ranks (context",
+    "ranks 0, 2 wait in MPI_Wait (MPI_Allreduce_init, dup of MPI_COMM_WORLD, 4 ranks (context",
+    "for rank 3, which waits in MPI_Finalize",
+    "rank 1 needs rank 3, which waits in MPI_Finalize, for a collective in progress (MPI_Allreduce_init, dup of",
+];
 /// What the report of the chain says once all ranks wait.
 const LAST: &str = "2 waits in MPI_Wait for rank 3";
 /// How often to ask for it, and how long to wait each time.
@@ -68,6 +82,10 @@ pub(super) fn all(_: Scope) -> Result<Found, String> {
     let mut endpoints = mpiexec(&["--timeout", "3"]);
     let output = shell::output(endpoints.arg("endpoints"))?;
     wrong.extend(missing(ENDPOINTS, &String::from_utf8_lossy(&output.stderr)));
+    for (words, parts) in [("left_out", LEFT_OUT), ("not_started", NOT_STARTED)] {
+        let output = shell::output(mpiexec(&["--timeout", "3"]).arg(words))?;
+        wrong.extend(missing(parts, &String::from_utf8_lossy(&output.stderr)));
+    }
     let mut chain = mpiexec(&["-stdin", "3", "--timeout", "100"]);
     let (told, goes_on) = ask(chain.arg("chain"))?;
     wrong.extend(missing(CHAIN, &told));
@@ -76,7 +94,8 @@ pub(super) fn all(_: Scope) -> Result<Found, String> {
     }
     let (outside, wrong_outside) = outside::check(&prefix)?;
     wrong.extend(wrong_outside);
-    let checks = CYCLE.len() + ENDPOINTS.len() + CHAIN.len() + 2 + outside;
+    let requests = LEFT_OUT.len() + NOT_STARTED.len();
+    let checks = CYCLE.len() + ENDPOINTS.len() + CHAIN.len() + requests + 2 + outside;
     Found::runs(checks - wrong.len().min(checks), wrong, "lines of reports")
 }
 

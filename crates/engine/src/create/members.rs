@@ -172,7 +172,13 @@ pub(crate) fn hidden(parent: &Arc<Comm>, call: &'static str) -> Result<Arc<Comm>
     comm.set_name(&parent.name());
     comm.handle
         .store(parent.handle.load(Ordering::Relaxed), Ordering::Relaxed);
-    settle_twin(parent, comm, None, call)
+    let comm = settle_twin(parent, comm, None, call)?;
+    if let Some(origin) = parent.process.told_of(parent) {
+        parent
+            .process
+            .tell_of(&comm, &origin, !parent.name().is_empty());
+    }
+    Ok(comm)
 }
 
 /// A communicator of the same members that the program does not see, of an object that is made over them.

@@ -218,7 +218,7 @@ pub fn end_at_once(vci: &Vci, id: RequestId) -> bool {
 fn start_collective(vci: &Vci, id: RequestId) {
     let mut guard = vci.enter();
     if let Some(index) = guard.slab.find(id) {
-        guard.slab.record_mut(index).kind = record_kind::OTHER;
+        guard.slab.record_mut(index).kind = record_kind::COLLECTIVE;
     }
     drop(guard);
     go_on(vci, id, None);

@@ -16,6 +16,7 @@ impl Vci {
     #[cold]
     pub(super) fn sleep(&self, done: &mut dyn FnMut(&mut VciState) -> bool) -> Result<bool> {
         self.check_death()?;
+        self.record_awaited();
         let sleeper = self.waiting.sleeper();
         let covered = self.cover_others();
         sleeper.announce();

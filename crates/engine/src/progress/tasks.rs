@@ -21,6 +21,7 @@ use sys::sync::{AtomicU32, AtomicUsize, Mutex, MutexGuard, Ordering};
 use super::Vci;
 use crate::call::CallName;
 use crate::errors::{Error, Result};
+use crate::identity::LinkIndex;
 use crate::request::{Boxed, RequestId, Started, Status, stale};
 use crate::vci::Watch;
 use crate::vci::finish;
@@ -30,6 +31,8 @@ use crate::vci::task::polling;
 pub(crate) trait Waiting {
     /// Whether the data are there.
     fn is_ready(&self) -> bool;
+    /// A member whose data are not there.
+    fn awaited(&self) -> Option<LinkIndex>;
     /// Uses the data and completes the operation.
     fn finish(self: Box<Self>) -> Result<()>;
 }
@@ -54,17 +57,24 @@ impl Kept<'_> {
 /// Operations that are searched for the one that a call waits for.
 const FEW: usize = 8;
 
+/// A program that tests in a loop has its collectives recorded for the launcher after so many polls.
+const RECORD_INTERVAL: u32 = 1 << 12;
+
 struct Task {
     future: Boxed,
     request: RequestId,
     /// The receive without which the last poll found that it cannot go on.
     parks_on: Option<RequestId>,
+    /// The peer whose word of shared memory it waited for when it was polled last.
+    awaited: Option<LinkIndex>,
 }
 
 impl Task {
     fn poll(&mut self) -> Poll<Result<Status>> {
+        WATCH.set(None);
         let outcome = polling(|| poll_once(self.future.as_mut()));
         self.parks_on = PARKING.take();
+        self.awaited = WATCH.take().map(|watch| watch.peer());
         outcome
     }
 }
@@ -128,6 +138,8 @@ pub(crate) struct TaskList {
     kept: Mutex<Vec<(RequestId, Box<dyn Waiting>)>>,
     /// Of both kinds.
     count: AtomicUsize,
+    /// How often they were polled; threads may lose some.
+    polls: AtomicU32,
     /// Tasks that serve other ranks until an object of this rank is freed.
     services: AtomicUsize,
     /// Those of them that poll in every round.
@@ -228,6 +240,11 @@ impl Vci {
     #[inline(never)]
     fn poll_all_tasks(&self) -> TasksPolled {
         self.poll_kept();
+        let polls = self.tasks.polls.load(Ordering::Relaxed).wrapping_add(1);
+        self.tasks.polls.store(polls, Ordering::Relaxed);
+        if polls.is_multiple_of(RECORD_INTERVAL) {
+            self.record_awaited();
+        }
         let mut tasks = {
             let mut idle = self.tasks.idle();
             idle.unpark(self);
@@ -282,11 +299,13 @@ impl Vci {
             future,
             request,
             parks_on: None,
+            awaited: None,
         };
         match task.poll() {
             Poll::Ready(outcome) => self.finish_task(request, outcome.map(Some)),
             Poll::Pending => {
                 self.tasks.count.fetch_add(1, Ordering::Relaxed);
+                self.enter().record_begun(request, task.awaited);
                 self.tasks.idle().keep(self, task);
                 self.rouse();
             }
@@ -362,9 +381,32 @@ impl Vci {
     /// Keeps the rest of an operation with its request.
     pub(crate) fn start_waiting(&self, request: RequestId, kept: Box<dyn Waiting>) {
         self.tasks.count.fetch_add(1, Ordering::Relaxed);
+        self.enter().record_begun(request, kept.awaited());
         match self.tasks.kept.lock() {
             Ok(mut list) => list.push((request, kept)),
             Err(poisoned) => poisoned.into_inner().push((request, kept)),
+        }
+    }
+
+    /// Records for the launcher which member each collective in progress waits for. Leaves out what another thread polls.
+    #[cold]
+    pub(super) fn record_awaited(&self) {
+        if self.tasks.is_empty() {
+            return;
+        }
+        let mut found = Vec::new();
+        if let Ok(list) = self.tasks.kept.try_lock() {
+            found.extend(
+                list.iter()
+                    .map(|(request, kept)| (*request, kept.awaited())),
+            );
+        }
+        if let Ok(idle) = self.tasks.idle.try_lock() {
+            found.extend(idle.tasks.iter().map(|task| (task.request, task.awaited)));
+        }
+        let mut guard = self.enter();
+        for (request, peer) in found {
+            guard.record_awaited(request, peer);
         }
     }
 

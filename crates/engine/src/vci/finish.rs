@@ -3,7 +3,7 @@
 
 // account: request
 
-use fabric::board::kind as record_kind;
+use fabric::board::{RequestRecord, kind as record_kind};
 
 use super::VciState;
 use crate::errors::ErrorClass;
@@ -35,6 +35,30 @@ fn status_of_received(state: &VciState, index: RequestIndex) -> Option<Status> {
         bytes: entry.record.bytes,
         ..Status::EMPTY
     })
+}
+
+impl VciState {
+    /// Records for the launcher that a collective is in progress, and for which peer it waits.
+    pub(crate) fn record_begun(&mut self, request: RequestId, peer: Option<LinkIndex>) {
+        let stamp = self.node.now_ms();
+        if let Some(record) = self.collective(request) {
+            record.stamp_ms = stamp;
+        }
+        self.record_awaited(request, peer);
+    }
+
+    /// Records for the launcher for which peer a collective waits.
+    pub(crate) fn record_awaited(&mut self, request: RequestId, peer: Option<LinkIndex>) {
+        if let Some(record) = self.collective(request) {
+            record.peer = peer.unwrap_or(LinkIndex::ANY);
+        }
+    }
+
+    fn collective(&mut self, request: RequestId) -> Option<&mut RequestRecord> {
+        let index = self.slab.find(request)?;
+        let record = self.slab.record_mut(index);
+        (record.kind == record_kind::COLLECTIVE).then_some(record)
+    }
 }
 
 /// The status of an operation.

@@ -3,6 +3,7 @@
 //! ([`stats`]). All of it is read from the node segment and from `/proc`, so it costs the ranks nothing and works when they
 //! hang.
 
+mod depends;
 mod state;
 mod stats;
 mod waits;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fabric::board::{ANY_TAG, IN_ORDER, PARTITIONED, RequestRecord, activity, kind, phase};
+use fabric::call::CallName;
 use fabric::identity::LinkIndex;
 use fabric::observe::BoardSnapshot;
 use serde::{Deserialize, Serialize};
@@ -88,6 +89,11 @@ impl Operation {
             stamp_ms: record.stamp_ms,
         }
     }
+
+    /// The call of a collective's request.
+    pub(crate) const fn call(&self) -> CallName {
+        CallName::from_number(self.match_word & 0xff)
+    }
 }
 
 /// Messages of one sender that wait for a receive.
@@ -156,6 +162,7 @@ impl RankState {
             | kind::PARTITIONED_SEND
             | kind::PARTITIONED_RECEIVE
             | kind::ROUND
+            | kind::COLLECTIVE
             | kind::PROBE => {
                 self.pending.push(record);
             }
@@ -322,8 +329,8 @@ fn operation_rows(state: &RankState, now_ms: u64) -> Vec<[String; 6]> {
     let mut rows = Vec::new();
     for record in state.pending.iter().take(MAX_LISTED) {
         rows.push([
-            kind_text(record.kind).to_owned(),
-            peer_text(record.peer),
+            kind_text(record),
+            peer_text(record),
             tag_text(record.match_word),
             communicator_text(state, record.match_word),
             record.bytes.to_string(),
@@ -375,14 +382,18 @@ fn operation_rows(state: &RankState, now_ms: u64) -> Vec<[String; 6]> {
         )));
     }
     if state.others > 0 {
-        rows.push(plain(format!("{} other operations", state.others)));
+        rows.push(plain(match state.others {
+            1 => "1 other operation".to_owned(),
+            others => format!("{others} other operations"),
+        }));
     }
     rows.extend(state.unreadable.iter().map(|why| plain(why.clone())));
     rows
 }
 
-fn kind_text(kind: u8) -> &'static str {
-    match kind {
+fn kind_text(record: &Operation) -> String {
+    let kind = match record.kind {
+        kind::COLLECTIVE => return record.call().to_string(),
         kind::RECEIVE_POSTED => "receive",
         kind::RECEIVE_ACTIVE => "receive, arriving",
         kind::SEND_QUEUED => "send, queued",
@@ -391,11 +402,17 @@ fn kind_text(kind: u8) -> &'static str {
         kind::PARTITIONED_SEND => "partitioned send",
         kind::PARTITIONED_RECEIVE => "partitioned receive",
         _ => "send",
-    }
+    };
+    kind.to_owned()
 }
 
-fn peer_text(peer: Option<u32>) -> String {
-    peer.map_or("any".to_owned(), |peer| peer.to_string())
+fn peer_text(record: &Operation) -> String {
+    match record.peer {
+        Some(peer) => peer.to_string(),
+        // Its messages have records of their own.
+        None if record.kind == kind::COLLECTIVE => String::new(),
+        None => "any".to_owned(),
+    }
 }
 
 pub(crate) fn tag_text(match_word: u64) -> String {
@@ -414,13 +431,22 @@ pub(crate) const fn belongs_to_collective(match_word: u64) -> bool {
     (match_word >> 32) % 2 == 1 && match_word as u32 != IN_ORDER
 }
 
+/// The communicator of a match word, and whether the operation belongs to one of its collectives.
+pub(crate) fn communicator_text(state: &RankState, match_word: u64) -> String {
+    let name = communicator_name(state, match_word);
+    match belongs_to_collective(match_word) {
+        true => format!("{name}, collective"),
+        false => name,
+    }
+}
+
 /// The communicator of a match word, as its rank calls it. Contexts come in pairs: the odd one is for the communicator's
 /// collectives.
-pub(crate) fn communicator_text(state: &RankState, match_word: u64) -> String {
+pub(crate) fn communicator_name(state: &RankState, match_word: u64) -> String {
     let context = (match_word >> 32) as u32;
     let even = context & !1;
     let told = state.contexts.get(&even).filter(|text| !text.is_empty());
-    let name = match (even, told) {
+    match (even, told) {
         (0, None) => "MPI_COMM_WORLD".to_owned(),
         (2, None) => "MPI_COMM_SELF".to_owned(),
         (6, None) => "MPI_Finalize".to_owned(),
@@ -428,11 +454,6 @@ pub(crate) fn communicator_text(state: &RankState, match_word: u64) -> String {
         (2, Some(text)) => format!("{text} (MPI_COMM_SELF)"),
         (_, Some(text)) => format!("{text} (context {even})"),
         (_, None) => format!("context {even}"),
-    };
-    if belongs_to_collective(match_word) {
-        format!("{name}, collective")
-    } else {
-        name
     }
 }
 
@@ -490,7 +511,7 @@ mod tests {
         state.take(record(kind::RECEIVE_POSTED, PARTITIONED | 1));
         state.take(record(kind::UNEXPECTED, PARTITIONED | 2));
         assert_eq!(state.pending.len(), 1);
-        assert_eq!(kind_text(state.pending[0].kind), "partitioned receive");
+        assert_eq!(kind_text(&state.pending[0]), "partitioned receive");
         assert!(state.unexpected.is_empty());
     }
 
@@ -520,6 +541,10 @@ mod tests {
         state.take(record(kind::SEND_ACTIVE, Some(3), 2, 7, 1 << 20));
         state.take(record(kind::SEND_QUEUED, Some(3), 5, 7, 1));
         state.take(record(kind::ROUND, Some(2), 1, 0, 0));
+        let call = CallName::of("MPI_Ibarrier").number() as u32;
+        state.take(record(kind::COLLECTIVE, Some(2), 1, call, 0));
+        state.take(record(kind::COLLECTIVE, None, 1, call, 0));
+        state.take(record(kind::OTHER, None, 0, 0, 0));
         state.take(record(kind::UNEXPECTED, Some(1), 0, 7, 10));
         state.take(record(kind::UNEXPECTED, Some(1), 0, 8, 10));
         state.take(record(kind::RECEIVE_POSTED, Some(4), 8, 1, 1));
@@ -534,9 +559,12 @@ mod tests {
                 "send|3|7|MPI_COMM_SELF|1048576|2.1 s",
                 "send, queued|3|-|context 4, collective|1|2.1 s",
                 "collective|2|-|MPI_COMM_WORLD, collective|0|2.1 s",
+                "MPI_Ibarrier|2|-|MPI_COMM_WORLD, collective|0|2.1 s",
+                "MPI_Ibarrier||-|MPI_COMM_WORLD, collective|0|2.1 s",
                 "receive|4|1|solver (context 8)|1|2.1 s",
                 "receive|0|-|MPI_Finalize, collective|0|2.1 s",
                 "2 unexpected|1|various|MPI_COMM_WORLD|20|2.1 s",
+                "1 other operation|||||",
             ]
         );
         assert_eq!(age(600, 500), "0.0 s");

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use fabric::board::{ANY_TAG, kind, phase};
+use fabric::board::{kind, phase};
 
-use super::state::{Operation, RankState, belongs_to_collective, communicator_text, tag_text};
+use super::depends;
+use super::state::{RankState, belongs_to_collective, communicator_text, tag_text};
 
 /// Sentences of each kind that are told.
 const MAX_TOLD: usize = 4;
@@ -26,6 +27,7 @@ pub(crate) fn sentences(states: &[RankState]) -> Vec<String> {
         );
     }
     sentences.extend(waits_for_the_absent(states).take(MAX_TOLD));
+    sentences.extend(needs_of_the_gone(states).take(MAX_TOLD));
     sentences.extend(mismatches(states).take(MAX_TOLD));
     let in_mpi = |state: &&RankState| {
         state.alive
@@ -41,17 +43,10 @@ pub(crate) fn sentences(states: &[RankState]) -> Vec<String> {
     sentences
 }
 
-/// The operation of `state` that waits for `peer`, if it waits in a call.
-fn awaited(state: &RankState) -> impl Iterator<Item = (usize, &Operation)> {
-    // A receive from anyone may be satisfied by any rank, so it proves nothing.
-    let pending = state.pending.iter().filter(|_| state.waits());
-    pending.filter_map(|record| Some((record.peer? as usize, record)))
-}
-
 /// Whether a rank of a cycle waits in a collective.
 fn is_collective(states: &[RankState], cycle: &[usize]) -> bool {
     cycle.iter().any(|&rank| {
-        awaited(&states[rank])
+        depends::blocked(states, rank)
             .any(|(peer, record)| cycle.contains(&peer) && belongs_to_collective(record.match_word))
     })
 }
@@ -67,9 +62,8 @@ fn cycles(states: &[RankState]) -> Vec<Vec<usize>> {
         }
         // Depth-first, without recursion: the path, and for each of its ranks the peers still to look at.
         let active = |rank: usize| {
-            let mut peers = peers(states, rank);
-            peers.retain(|_| !states[rank].finalizes());
-            peers
+            let blocked = depends::blocked(states, rank).filter(|_| !states[rank].finalizes());
+            peers(states, blocked.map(|(peer, _)| peer))
         };
         let mut path = vec![start];
         let mut todo = vec![active(start)];
@@ -101,11 +95,9 @@ fn cycles(states: &[RankState]) -> Vec<Vec<usize>> {
     cycles
 }
 
-fn peers(states: &[RankState], rank: usize) -> Vec<usize> {
-    let mut peers: Vec<_> = awaited(&states[rank])
-        .map(|(peer, _)| peer)
-        .filter(|&peer| peer < states.len())
-        .collect();
+/// Those of these ranks that there are, each once, the highest first.
+fn peers(states: &[RankState], peers: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut peers: Vec<_> = peers.filter(|&peer| peer < states.len()).collect();
     peers.sort_unstable();
     peers.dedup();
     peers.reverse();
@@ -130,14 +122,14 @@ fn cycle_text(states: &[RankState], cycle: &[usize]) -> String {
 
 fn step_text(states: &[RankState], rank: usize, peer: usize) -> String {
     let state = &states[rank];
-    let Some((_, record)) = awaited(state).find(|&(to, _)| to == peer) else {
+    let Some((_, record)) = depends::blocked(states, rank).find(|&(to, _)| to == peer) else {
         return String::new();
     };
     let what = match record.kind {
         kind::RECEIVE_POSTED | kind::RECEIVE_ACTIVE | kind::PARTITIONED_RECEIVE | kind::PROBE => {
             "for a message from"
         }
-        kind::ROUND => "for",
+        kind::ROUND | kind::COLLECTIVE => "for",
         _ => "to send to",
     };
     let tag = match tag_text(record.match_word).as_str() {
@@ -145,60 +137,95 @@ fn step_text(states: &[RankState], rank: usize, peer: usize) -> String {
         tag => format!(", tag {tag}"),
     };
     let communicator = communicator_text(state, record.match_word);
-    format!(
-        "{rank} waits in {} {what} {peer} ({communicator}{tag})",
-        state.call()
-    )
+    let call = match depends::collective_of(state, record) {
+        Some(collective) => format!("{} ({collective})", state.call()),
+        None => state.call().to_owned(),
+    };
+    format!("{rank} waits in {call} {what} {peer} ({communicator}{tag})")
 }
 
 /// For each rank that does nothing for others: the ranks that wait for it.
 fn waits_for_the_absent(states: &[RankState]) -> impl Iterator<Item = String> {
+    let held_up = depends::held_up(states);
     let mut waiting: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (rank, state) in states.iter().enumerate() {
-        for peer in peers(states, rank) {
-            // Ranks in MPI_Finalize wait for each other until the last one comes.
-            let both_finalize = state.finalizes() && states[peer].finalizes();
-            if states[peer].absence().is_some() && state.waits() && !both_finalize {
+        for peer in peers(states, depends::awaited(state).map(|(peer, _)| peer)) {
+            // Ranks in MPI_Finalize wait for each other until the last one comes. One that a collective keeps from coming
+            // waits for a rank that is gone.
+            let is_effect = state.finalizes() && (states[peer].finalizes() || held_up[peer]);
+            if peer != rank && states[peer].absence().is_some() && !is_effect {
                 waiting.entry(peer).or_default().push(rank);
             }
         }
     }
     waiting.into_iter().filter_map(|(peer, ranks)| {
         let how = states[peer].absence()?;
-        Some(match ranks[..] {
-            [rank] => format!(
-                "rank {rank} waits in {} for rank {peer}, which {how}",
-                states[rank].call()
-            ),
-            _ => {
-                let call = states[ranks[0]].call();
-                let is_same = ranks.iter().all(|&rank| states[rank].call() == call);
-                let place = if is_same {
-                    format!(" in {call}")
-                } else {
-                    String::new()
-                };
-                let ranks = ranks_text(&ranks);
-                format!("{ranks} wait{place} for rank {peer}, which {how}")
-            }
-        })
+        let place = place_text(&states[ranks[0]], peer);
+        let is_same = |&rank: &usize| place_text(&states[rank], peer) == place;
+        let place = match ranks.iter().all(is_same) {
+            true => place,
+            false => String::new(),
+        };
+        let (ranks, verb) = ranks_text(&ranks, "waits", "wait");
+        Some(format!(
+            "{ranks} {verb}{place} for rank {peer}, which {how}"
+        ))
     })
 }
 
-/// `ranks 1, 2, 5`, and no more than a line.
-fn ranks_text(ranks: &[usize]) -> String {
-    const SHOWN: usize = 12;
-    let numbers: Vec<_> = ranks.iter().take(SHOWN).map(ToString::to_string).collect();
-    match ranks.len().checked_sub(SHOWN) {
-        Some(more) if more > 0 => format!("ranks {} and {more} more", numbers.join(", ")),
-        _ => format!("ranks {}", numbers.join(", ")),
+/// The call in which a rank waits for another one, and the collective whose request that call completes.
+fn place_text(state: &RankState, peer: usize) -> String {
+    let mut records = depends::awaited(state).filter(|&(to, _)| to == peer);
+    match records.find_map(|(_, record)| depends::collective_of(state, record)) {
+        Some(collective) => format!(" in {} ({collective})", state.call()),
+        None => format!(" in {}", state.call()),
     }
+}
+
+/// Collectives that cannot end because a rank is gone, of ranks that test for them or compute.
+fn needs_of_the_gone(states: &[RankState]) -> impl Iterator<Item = String> {
+    let mut needs: BTreeMap<(usize, String), Vec<usize>> = BTreeMap::new();
+    for (rank, state) in states
+        .iter()
+        .enumerate()
+        .filter(|(_, state)| !state.waits())
+    {
+        for (peer, collective) in depends::collectives(state) {
+            let ranks = needs.entry((peer, collective)).or_default();
+            if !ranks.contains(&rank) {
+                ranks.push(rank);
+            }
+        }
+    }
+    needs.into_iter().filter_map(|((peer, collective), ranks)| {
+        let gone = states.get(peer).filter(|state| depends::is_gone(state))?;
+        let how = gone.absence()?;
+        let (ranks, verb) = ranks_text(&ranks, "needs", "need");
+        Some(format!(
+            "{ranks} {verb} rank {peer}, which {how}, for a collective in progress ({collective})"
+        ))
+    })
+}
+
+/// `rank 1` or `ranks 1, 2, 5`, and no more than a line; and the verb of one or of several.
+fn ranks_text(ranks: &[usize], one: &'static str, several: &'static str) -> (String, &'static str) {
+    const SHOWN: usize = 12;
+    if let [rank] = ranks {
+        return (format!("rank {rank}"), one);
+    }
+    let numbers: Vec<_> = ranks.iter().take(SHOWN).map(ToString::to_string).collect();
+    let numbers = numbers.join(", ");
+    let text = match ranks.len().checked_sub(SHOWN) {
+        Some(more) if more > 0 => format!("ranks {numbers} and {more} more"),
+        _ => format!("ranks {numbers}"),
+    };
+    (text, several)
 }
 
 /// Receives that wait while messages of the same sender lie there with another tag or communicator.
 fn mismatches(states: &[RankState]) -> impl Iterator<Item = String> {
     states.iter().enumerate().filter_map(|(rank, state)| {
-        let receives = awaited(state).filter(|(_, record)| {
+        let receives = depends::awaited(state).filter(|(_, record)| {
             matches!(record.kind, kind::RECEIVE_POSTED | kind::PROBE)
                 && !belongs_to_collective(record.match_word)
         });
@@ -210,12 +237,11 @@ fn mismatches(states: &[RankState]) -> impl Iterator<Item = String> {
                 .map(|messages| (peer, record, messages))
         });
         with_messages.find_map(|(peer, record, messages)| {
-            let matches = |&word: &u64| {
-                word >> 32 == record.match_word >> 32
-                    && (record.match_word as u32 == ANY_TAG
-                        || word as u32 == record.match_word as u32)
-            };
-            if messages.match_words.iter().any(matches) {
+            if messages
+                .match_words
+                .iter()
+                .any(|&word| depends::matches(word, record.match_word))
+            {
                 return None;
             }
             let of_program = |word: &&u64| !belongs_to_collective(**word);

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use fabric::board::{RequestRecord, activity, kind, phase};
+use fabric::call::CallName;
 use fabric::identity::PeerIndex;
 use fabric::segment::Segment;
 use sys::sync::Ordering;
@@ -122,6 +123,12 @@ impl Player {
                     number(3) as u64,
                 );
             }
+            "collective" => self.record(
+                kind::COLLECTIVE,
+                number(0) as u32,
+                (number(1) as u64) << 32 | CallName::of(arguments[2]).number(),
+                0,
+            ),
             "pid" => board.pid.store(number(0) as u32, Ordering::Relaxed),
             "records_in" => board.vcis[0]
                 .requests_file

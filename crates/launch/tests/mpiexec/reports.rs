@@ -130,6 +130,114 @@ fn rank_that_waits_in_finalize_is_said_to() {
     assert!(!done.err.contains("has tag -"), "{}", done.err);
 }
 
+/// The sentences of a report about ranks.
+fn sentences(err: &str) -> Vec<&str> {
+    let lines = err.lines().filter(|line| line.starts_with("  rank"));
+    lines.skip(1).map(str::trim).collect()
+}
+
+#[test]
+fn collective_of_a_request_is_named_with_the_rank_that_leaves_it_out() {
+    let waits = "init call:MPI_Wait:poll collective:2:1:MPI_Ibarrier park";
+    let finalizes = "init call:MPI_Finalize:poll receive:0:7:0:0 park";
+    let done = mpiexec(&players(&["--timeout", "1.5"], &[waits, waits, finalizes]));
+    assert_eq!(
+        sentences(&done.err),
+        [
+            "ranks 0, 1 wait in MPI_Wait (MPI_Ibarrier, MPI_COMM_WORLD) for rank 2, \
+             which waits in MPI_Finalize"
+        ],
+        "{}",
+        done.err
+    );
+}
+
+#[test]
+fn collective_of_ranks_that_test_is_named_with_the_rank_that_leaves_it_out() {
+    // Rank 0 needs rank 1, which waits for the message of rank 2.
+    let scripts = [
+        "init name:8:solver collective:1:9:MPI_Iallreduce park",
+        "init name:8:solver collective:-1:9:MPI_Iallreduce receive:2:9:3:0 park",
+        "init call:MPI_Finalize:poll receive:0:7:0:0 park",
+    ];
+    let done = mpiexec(&players(&["--timeout", "1.5"], &scripts));
+    assert_eq!(
+        sentences(&done.err),
+        [
+            "rank 1 needs rank 2, which waits in MPI_Finalize, for a collective in progress \
+             (MPI_Iallreduce, solver (context 8))"
+        ],
+        "{}",
+        done.err
+    );
+}
+
+#[test]
+fn rank_that_computes_keeps_others_in_finalize() {
+    // Nobody who takes part in the collective is gone.
+    let scripts = [
+        "init collective:-1:1:MPI_Ibarrier park",
+        "init call:MPI_Finalize:poll receive:0:7:0:0 park",
+    ];
+    let done = mpiexec(&players(&["--timeout", "1.5"], &scripts));
+    assert_eq!(
+        sentences(&done.err),
+        ["rank 1 waits in MPI_Finalize for rank 0, which is outside MPI"],
+        "{}",
+        done.err
+    );
+}
+
+#[test]
+fn send_and_receive_that_match_are_no_cycle() {
+    let sender = "init call:MPI_Ssend:poll send:1:0:5:8 park";
+    let twice = "init call:MPI_Waitall:poll send:1:0:5:8 send:1:0:5:8 park";
+    let receiver = "init call:MPI_Recv:poll receive:0:0:5:8 park";
+    let any = "init call:MPI_Recv:poll receive:-1:0:-1:8 park";
+    let cycle = |first: &str, second: &str| {
+        let done = mpiexec(&players(&["--timeout", "1"], &[first, second]));
+        done.err.contains("cycle")
+    };
+    assert!(!cycle(sender, receiver) && !cycle(sender, any) && !cycle(twice, receiver));
+    // Another tag, another communicator, and two that send.
+    assert!(cycle(
+        sender,
+        "init call:MPI_Recv:poll receive:0:0:6:8 park"
+    ));
+    assert!(cycle(
+        sender,
+        "init call:MPI_Recv:poll receive:0:8:5:8 park"
+    ));
+    assert!(cycle(sender, "init call:MPI_Ssend:poll send:0:0:5:8 park"));
+    assert!(cycle(
+        twice,
+        "init call:MPI_Waitall:poll receive:0:0:5:8 send:0:0:5:8 park"
+    ));
+}
+
+#[test]
+fn rank_waits_for_itself_only_in_a_call_that_does() {
+    let other = "init park";
+    let told = |script: &str| {
+        let done = mpiexec(&players(&["--timeout", "1"], &[script, other]));
+        done.err.contains("waits for itself")
+    };
+    // The send of another call is pending beside what each of these waits for.
+    assert!(!told(
+        "init call:MPI_Recv:poll send:0:0:5:8 receive:1:0:5:8 park"
+    ));
+    assert!(!told(
+        "init call:MPI_Barrier:poll send:0:0:5:8 receive:1:1:0:0 park"
+    ));
+    assert!(!told(
+        "init call:MPI_Wait:poll send:0:0:5:8 receive:-1:0:6:8 park"
+    ));
+    assert!(told(
+        "init call:MPI_Ssend:poll send:0:0:5:8 receive:1:0:5:8 park"
+    ));
+    assert!(told("init call:MPI_Wait:poll send:0:0:5:8 park"));
+}
+
 #[test]
 fn cycle_through_collectives_points_to_their_check() {
     let scripts = [

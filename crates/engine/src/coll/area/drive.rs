@@ -17,6 +17,7 @@ use super::spec::{Contiguous, Needs, Readers, Spec, Then, Wakes, copy};
 use crate::call::CallName;
 use crate::comm::Comm;
 use crate::errors::{Error, Result};
+use crate::identity::LinkIndex;
 use crate::op::Reduction;
 use crate::request::RequestId;
 use crate::task::{self, Begun, Kept, new_request};
@@ -314,6 +315,10 @@ pub(super) struct Left<'a, R, const LOCKED: bool> {
 impl<const LOCKED: bool> task::Waiting for Left<'_, Reduction, LOCKED> {
     fn is_ready(&self) -> bool {
         self.round.arrived(self.needs).is_some()
+    }
+
+    fn awaited(&self) -> Option<LinkIndex> {
+        self.round.absent(self.needs)
     }
 
     fn finish(self: Box<Self>) -> Result<()> {

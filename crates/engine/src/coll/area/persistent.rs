@@ -211,7 +211,7 @@ pub(crate) fn plan_by_task() -> FastPlan {
 unsafe fn start_by_task(entry: NonNull<RequestEntry>) -> Started {
     // SAFETY: the caller's promise.
     unsafe {
-        set_kind(entry, record_kind::OTHER);
+        set_kind(entry, record_kind::COLLECTIVE);
         let RequestEntry { owner, .. } = *entry.as_ptr();
         go_on(Comm::of_owner(owner).vci(), (*entry.as_ptr()).id(), None)
     }
@@ -249,7 +249,7 @@ unsafe fn start_single(entry: NonNull<RequestEntry>) -> Started {
 unsafe fn start_round(entry: NonNull<RequestEntry>) -> Started {
     // SAFETY: the caller's promise; what is given is readable, and what is got writable, while the request is active.
     unsafe {
-        set_kind(entry, record_kind::OTHER);
+        set_kind(entry, record_kind::COLLECTIVE);
         let (plan, comm) = plan_of::<RoundPlan>(entry);
         let area = (comm, plan.shared.as_ref());
         end_or_go_on(
@@ -401,7 +401,7 @@ unsafe fn start_pair(
 unsafe fn go_on_apart(entry: NonNull<RequestEntry>) -> Started {
     // SAFETY: the caller's promise.
     unsafe {
-        set_kind(entry, record_kind::OTHER);
+        set_kind(entry, record_kind::COLLECTIVE);
         let (plan, comm) = plan_of::<RoundPlan>(entry);
         let left = Left {
             round: plan.last_round(comm),
@@ -422,7 +422,7 @@ unsafe fn go_on_apart(entry: NonNull<RequestEntry>) -> Started {
 unsafe fn end_apart(entry: NonNull<RequestEntry>) -> Started {
     // SAFETY: the caller's promise.
     unsafe {
-        set_kind(entry, record_kind::OTHER);
+        set_kind(entry, record_kind::COLLECTIVE);
         let (plan, comm) = plan_of::<RoundPlan>(entry);
         let ended = plan.last_round(comm).end_slowly(plan.spec.needs, true);
         end_or_go_on(entry, Some(ended.map(|()| None)))
@@ -441,7 +441,7 @@ unsafe fn end_or_go_on(entry: NonNull<RequestEntry>, begun: Option<Result<Begun<
     unsafe {
         let fields = entry.as_ref();
         if matches!(*begun, Some(Ok(None)))
-            && fields.state() == RequestEntry::planned_state_of(record_kind::OTHER)
+            && fields.state() == RequestEntry::planned_state_of(record_kind::COLLECTIVE)
         {
             set_kind(entry, record_kind::COMPLETE);
             return Started::WELL;

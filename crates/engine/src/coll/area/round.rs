@@ -18,6 +18,7 @@ use super::shared::{Shared, wake_member};
 use super::spec::{Needs, Readers, Wakes};
 use crate::comm::Comm;
 use crate::errors::Result;
+use crate::identity::{LinkIndex, Rank};
 use crate::task::block_on;
 
 /// A round that was drawn.
@@ -364,6 +365,21 @@ impl<const LOCKED: bool> Round<'_, LOCKED> {
             left = left.min(self.arrived_of(member)?);
         }
         Some(left)
+    }
+
+    /// A member whose data are missing. The last member to arrive publishes the common data.
+    pub(super) fn absent(self, needs: Needs) -> Option<LinkIndex> {
+        let (first, end) = self.needed(needs);
+        let members = if first == self.size {
+            0..first
+        } else {
+            first..end
+        };
+        // SAFETY: there are such members (`needed`), and the area stays mapped.
+        let has_come = |member| unsafe { self.row.published(member, self.number) }.is_some();
+        let mut others = members.filter(|&member| member != self.me);
+        let absent = others.find(|&member| !has_come(member))?;
+        Some(self.comm.peer(Rank::new(absent)))
     }
 
     fn arrived_of(self, member: u32) -> Option<u64> {
