@@ -5,6 +5,8 @@
  * that every call refuses, never to a null handle. */
 #include "check.h"
 
+#include <stdint.h>
+
 /* Integers that no handle has: freed below, invented, negative, 0, and a value of the ABI that is not assigned. */
 static const int NONE[] = {77777777, 5000, -5, -2147483647 - 1, 2147483647, 0, 0x3ff};
 
@@ -146,6 +148,25 @@ int main(int argc, char **argv)
     TRY(Request, MPI_Request, made_request(), complete(&handle), MPI_ERR_REQUEST, MPI_Request_free(&handle));
     TRY(Message, MPI_Message, made_message(), MPI_Mrecv(&value, 1, MPI_INT, &handle, MPI_STATUS_IGNORE), MPI_ERR_REQUEST,
         MPI_Mrecv(&value, 1, MPI_INT, &handle, MPI_STATUS_IGNORE));
+
+    /* The first index of a request: it is that of all sends that were complete when they returned, once the program asks for it. */
+    MPI_Request request = MPI_Request_fromint(4096);
+    expect(MPI_Test(&request, &flag, MPI_STATUS_IGNORE), MPI_ERR_REQUEST, 4096, __LINE__);
+    MPI_Isend(&rank, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, &request);
+    MPI_Request same = MPI_Request_fromint(MPI_Request_toint(request));
+    CHECK(same == request && MPI_Wait(&same, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    /* A message that waits for its receive has an index, too, and is neither a request nor, before a probe, a message of the program. */
+    for (int index = 4097; index < 4200; ++index) {
+        CHECK(MPI_Request_fromint(index) == (MPI_Request)(intptr_t)index);
+        CHECK(MPI_Message_fromint(index) == (MPI_Message)(intptr_t)index);
+    }
+    MPI_Message message;
+    MPI_Mprobe(0, 5, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+    value = MPI_Message_toint(message);
+    CHECK(MPI_Message_fromint(value) == message);
+    request = MPI_Request_fromint(value);
+    expect(MPI_Test(&request, &flag, MPI_STATUS_IGNORE), MPI_ERR_REQUEST, value, __LINE__);
+    CHECK(MPI_Mrecv(&value, 1, MPI_INT, &message, MPI_STATUS_IGNORE) == MPI_SUCCESS && value == rank);
 
     /* No files can be opened yet, so all integers but one are invalid. */
     CHECK(MPI_File_fromint(MPI_File_toint(MPI_FILE_NULL)) == MPI_FILE_NULL);

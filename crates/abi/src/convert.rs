@@ -5,7 +5,10 @@
 //! fits beside it, so that the integer of a freed object differs from that of its successor. An integer that names no object becomes
 //! a handle of the same value, which no object has: calls refuse it, and null handles come from their own integers only.
 
+use std::sync::atomic::Ordering;
+
 use engine::completion;
+use engine::progress::Vci;
 use engine::request::RequestId;
 use mpi_abi_sys::types::{
     MPI_Comm, MPI_Datatype, MPI_Errhandler, MPI_File, MPI_Group, MPI_Info, MPI_Message, MPI_Op,
@@ -16,6 +19,7 @@ use crate::handle::{
     COMMS, DATATYPES, GROUPS, HANDLERS, INFOS, OPS, SESSIONS, WINS, is_integer, unnamed,
 };
 use crate::state::process;
+use crate::sync::AtomicU8;
 
 /// Bits of a request's index in its integer. The next ones are generation, or, if [`OTHER_VCI`] is set, the number of its VCI.
 const REQUEST_INDEX_BITS: u32 = 24;
@@ -23,6 +27,9 @@ const REQUEST_INDEX_BITS: u32 = 24;
 const OTHER_VCI: u32 = 1 << 30;
 /// The bits between those.
 const MIDDLE: u32 = (OTHER_VCI >> REQUEST_INDEX_BITS) - 1;
+
+/// Whether the program has the integer that all requests share whose operations were complete when they were made.
+static GAVE_ENDED: AtomicU8 = AtomicU8::new(0);
 
 macro_rules! conversions {
     ($($to:ident $from:ident; $table:ident: $handle:ident;)*) => {
@@ -72,6 +79,7 @@ fn operation_to_int(id: u64) -> i32 {
     }
     if RequestId(id).is_ended() {
         // All of them are complete, and that is all that their integer says.
+        GAVE_ENDED.store(1, Ordering::Relaxed);
         return RequestId::SENT.0 as i32;
     }
     let (vci, entry) = RequestId(id).index_parts();
@@ -82,11 +90,14 @@ fn operation_to_int(id: u64) -> i32 {
     (entry | (middle & MIDDLE) << REQUEST_INDEX_BITS | mark) as i32
 }
 
-fn operation_of_int(number: i32) -> u64 {
-    live_operation(number).unwrap_or(unnamed(number) as u64)
+/// What finds the id of a request or of a message by its index.
+type AtIndex = fn(&Vci, u32) -> Option<RequestId>;
+
+fn operation_of_int(number: i32, at_index: AtIndex) -> usize {
+    live_operation(number, at_index).unwrap_or(unnamed(number))
 }
 
-fn live_operation(number: i32) -> Option<u64> {
+fn live_operation(number: i32, at_index: AtIndex) -> Option<usize> {
     let bits = u32::try_from(number).ok()?;
     let (entry, middle) = (
         bits & ((1 << REQUEST_INDEX_BITS) - 1),
@@ -94,8 +105,11 @@ fn live_operation(number: i32) -> Option<u64> {
     );
     let vci = if bits & OTHER_VCI == 0 { 0 } else { middle };
     let index = RequestId::index_of_parts(vci, entry);
-    let RequestId(id) = completion::at_index(process()?.vci(), index)?;
-    (operation_to_int(id) == number).then_some(id)
+    let found = at_index(process()?.vci(), index)?;
+    if found.is_ended() && GAVE_ENDED.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    (operation_to_int(found.0) == number).then_some(found.0 as usize)
 }
 
 pub(crate) fn MPI_Request_toint(request: MPI_Request) -> i32 {
@@ -103,7 +117,7 @@ pub(crate) fn MPI_Request_toint(request: MPI_Request) -> i32 {
 }
 
 pub(crate) fn MPI_Request_fromint(request: i32) -> MPI_Request {
-    operation_of_int(request) as MPI_Request
+    operation_of_int(request, completion::request_at)
 }
 
 pub(crate) fn MPI_Message_toint(message: MPI_Message) -> i32 {
@@ -111,5 +125,5 @@ pub(crate) fn MPI_Message_toint(message: MPI_Message) -> i32 {
 }
 
 pub(crate) fn MPI_Message_fromint(message: i32) -> MPI_Message {
-    operation_of_int(message) as MPI_Message
+    operation_of_int(message, completion::message_at)
 }

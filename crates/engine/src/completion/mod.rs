@@ -12,8 +12,8 @@ mod several;
 
 pub use bulk::{pending_in_bulk, wait_bulk};
 pub use one::{
-    at_index, cancel, cancel_receive, comm_of, free, in_array, let_go, peek, test, wait,
-    wait_received,
+    cancel, cancel_receive, comm_of, free, in_array, let_go, message_at, peek, request_at, test,
+    wait, wait_received,
 };
 pub(crate) use one::{not_startable, take_outcome, wait_received_at};
 pub(crate) use overlap::enter_one;

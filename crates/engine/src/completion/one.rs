@@ -13,7 +13,7 @@ use crate::comm::Process;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::progress::Vci;
 use crate::protocol::cancel;
-use crate::request::{RequestId, RequestIndex, Role, Status, flag, stale};
+use crate::request::{RequestEntry, RequestId, RequestIndex, Role, Status, flag, stale};
 use crate::vci::{Standing, VciState, finish_at, standing, status_of, take_received};
 
 /// The error of a start of what cannot be started: a request that is not persistent, or is active, or none.
@@ -377,8 +377,28 @@ pub fn comm_of(process: &'static Process, id: RequestId) -> Option<&'static Comm
     unsafe { Comm::of_owner_if_any(guard.slab.entry(index).owner) }
 }
 
-/// The id of the live operation with this index.
-pub fn at_index(vci: &Vci, index: u32) -> Option<RequestId> {
-    let vci = vci.of_index(RequestId::vci_of_index(index));
-    vci.enter().slab.at_index(index)
+/// The id of the live request with this index, if a program may have it: nothing completes or frees it but calls for it.
+pub fn request_at(vci: &Vci, index: u32) -> Option<RequestId> {
+    at_index(vci, index, |entry| {
+        !is_message(entry) && !entry.has(flag::FREED)
+    })
+}
+
+/// The id of the message with this index that a probe has taken for a program.
+pub fn message_at(vci: &Vci, index: u32) -> Option<RequestId> {
+    at_index(vci, index, |entry| {
+        is_message(entry) && entry.has(flag::PROBED)
+    })
+}
+
+fn at_index(vci: &Vci, index: u32, fits: impl Fn(&RequestEntry) -> bool) -> Option<RequestId> {
+    let guard = vci.of_index(RequestId::vci_of_index(index)).enter();
+    let id = guard.slab.at_index(index)?;
+    let found = guard.slab.find(id)?;
+    fits(guard.slab.entry(found)).then_some(id)
+}
+
+/// Whether an entry is that of a message without a receive.
+const fn is_message(entry: &RequestEntry) -> bool {
+    matches!(entry.role(), Role::Injected | Role::Held | Role::Rts)
 }
