@@ -4,8 +4,7 @@
 //! A function is implemented when a file in `src/` defines `pub(crate) fn MPI_X(` (or `unsafe fn`), or names it in a row
 //! of a macro's table (a line of words that starts with `MPI_` and ends with `;`); a large-count form uses
 //! its base's body, whose count parameters are generic. The compiler checks that body and table agree. All others raise
-//! MPI_ERR_UNSUPPORTED_OPERATION and stand in the list of missing functions. Functions that MPI-3.0 removed are exported, too, with the
-//! bodies of those that replaced them.
+//! MPI_ERR_UNSUPPORTED_OPERATION and stand in the list of missing functions. Functions that MPI-3.0 removed are exported, too.
 //!
 //! `mpi_abi_sys::generate` writes the text; bodies, refusals of null pointers and the list of missing functions are decided here. The
 //! tests call every function with each pointer null that it refuses.
@@ -45,20 +44,14 @@ struct Implementation {
     is_nonblocking: bool,
 }
 
-/// A function, and the one that replaced it if MPI-3.0 removed it.
-type Exported = (Function, &'static str);
-
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo:rerun-if-changed=src");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
     let mut bodies = BTreeMap::new();
     scan(Path::new("src"), &mut bodies)?;
-    let functions = table::functions().into_iter().map(|it| (it, ""));
-    let functions: Vec<Exported> = functions.chain(table::removed_functions()).collect();
-    let known: Vec<&str> = functions
-        .iter()
-        .map(|(function, _)| function.name)
-        .collect();
+    let mut functions = table::functions();
+    functions.extend(table::removed_functions());
+    let known: Vec<&str> = functions.iter().map(|function| function.name).collect();
     if let Some((name, body)) = bodies
         .iter()
         .find(|(name, _)| !known.contains(&name.as_str()))
@@ -71,9 +64,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
     let mut missing_names = String::new();
     let (mut nulls, mut missing_calls) = (String::new(), String::new());
-    for exported in &functions {
-        let (function, _) = exported;
-        match body_of(exported, &functions, &bodies) {
+    for function in &functions {
+        match body_of(function, &functions, &bodies) {
             Some(body) => {
                 entries.add(function, &implemented(function, body));
                 if has_handler(function) {
@@ -117,17 +109,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The body that implements a function: its own, that of the form without large counts, or that of the function that replaced it.
+/// The body that implements a function: its own, or that of the form without large counts.
 fn body_of<'a>(
-    (function, replacement): &Exported,
-    functions: &[Exported],
+    function: &Function,
+    functions: &[Function],
     bodies: &'a BTreeMap<String, Implementation>,
 ) -> Option<(&'static str, &'a Implementation)> {
     let same_shape = |name: &&str| {
-        let found = functions.iter().find(|(other, _)| other.name == *name);
-        found.is_some_and(|(found, _)| found.parameters.len() == function.parameters.len())
+        let found = functions.iter().find(|other| other.name == *name);
+        found.is_some_and(|found| found.parameters.len() == function.parameters.len())
     };
-    let candidates = [function.name, function.base, replacement];
+    let candidates = [function.name, function.base];
     let mut candidates = candidates.into_iter().filter(same_shape);
     candidates.find_map(|name| Some((name, bodies.get(name)?)))
 }

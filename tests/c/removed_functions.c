@@ -34,6 +34,32 @@ static void expect(MPI_Datatype type, int size, MPI_Aint lower, MPI_Aint upper)
     MPI_Type_free(&type);
 }
 
+/* Whether the error of a call names it. */
+#define NAMES(call, ...)                                                     \
+    do {                                                                     \
+        char text[MPI_MAX_ERROR_STRING];                                     \
+        int length, code = call(__VA_ARGS__);                                \
+        MPI_Error_string(code, text, &length);                               \
+        CHECK(code != MPI_SUCCESS && strstr(text, #call ":"));               \
+    } while (0)
+
+static void errors_name_the_call(int lengths[], MPI_Aint places[], MPI_Datatype types[])
+{
+    MPI_Datatype made;
+    MPI_Errhandler handler;
+    MPI_Aint place;
+    NAMES(MPI_Address, &made, NULL);
+    NAMES(MPI_Errhandler_create, NULL, &handler);
+    NAMES(MPI_Errhandler_get, MPI_COMM_NULL, &handler);
+    NAMES(MPI_Errhandler_set, MPI_COMM_WORLD, MPI_ERRHANDLER_NULL);
+    NAMES(MPI_Type_extent, MPI_DATATYPE_NULL, &place);
+    NAMES(MPI_Type_hindexed, -1, lengths, places, MPI_INT, &made);
+    NAMES(MPI_Type_hvector, 1, -1, 8, MPI_INT, &made);
+    NAMES(MPI_Type_lb, MPI_DATATYPE_NULL, &place);
+    NAMES(MPI_Type_struct, -1, lengths, places, types, &made);
+    NAMES(MPI_Type_ub, MPI_DATATYPE_NULL, &place);
+}
+
 int main(int argc, char **argv)
 {
     int rank, lengths[2] = {1, 2};
@@ -56,6 +82,8 @@ int main(int argc, char **argv)
     CHECK(MPI_Errhandler_get(MPI_COMM_WORLD, &found) == MPI_SUCCESS && found == handler);
     MPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_OTHER);
     CHECK(calls == 1);
+    MPI_Errhandler_set(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    errors_name_the_call(lengths, places, types);
     MPI_Errhandler_set(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     MPI_Errhandler_free(&handler);
     MPI_Errhandler_free(&found);

@@ -280,14 +280,9 @@ pub fn functions() -> Vec<Function> {
     rows(FUNCTIONS).iter().map(function).collect()
 }
 
-/// The functions that MPI-3.0 removed and libraries of the ABI export for old programs, each with the one that replaced it. `mpi.h` does
-/// not declare them.
-pub fn removed_functions() -> Vec<(Function, &'static str)> {
-    let rows = rows(REMOVED);
-    let removed = rows
-        .iter()
-        .map(|row| (function(row), row.get("replaced_by")));
-    removed.collect()
+/// The functions that MPI-3.0 removed and libraries of the ABI export for old programs. `mpi.h` does not declare them.
+pub fn removed_functions() -> Vec<Function> {
+    rows(REMOVED).iter().map(function).collect()
 }
 
 fn function(row: &Row) -> Function {

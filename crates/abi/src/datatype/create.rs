@@ -157,6 +157,21 @@ pub(crate) unsafe fn MPI_Type_vector<C: CountIn>(
     })
 }
 
+/// Blocks of one length, a distance in bytes apart.
+fn hvector<C: CountIn>(
+    call: &'static str,
+    count: C,
+    blocklength: C,
+    stride: impl Address,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> i32 {
+    make(call, newtype, || {
+        let (count, length) = (count.to_i64(), blocklength.to_i64());
+        Datatype::hvector(count, length, stride.to_i64(), &*old(oldtype)?, C::WIDTH)
+    })
+}
+
 pub(crate) unsafe fn MPI_Type_create_hvector<C: CountIn>(
     count: C,
     blocklength: C,
@@ -164,10 +179,19 @@ pub(crate) unsafe fn MPI_Type_create_hvector<C: CountIn>(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> i32 {
-    make(named!("MPI_Type_create_hvector", count), newtype, || {
-        let (count, length) = (count.to_i64(), blocklength.to_i64());
-        Datatype::hvector(count, length, stride.to_i64(), &*old(oldtype)?, C::WIDTH)
-    })
+    let call = named!("MPI_Type_create_hvector", count);
+    hvector(call, count, blocklength, stride, oldtype, newtype)
+}
+
+pub(crate) unsafe fn MPI_Type_hvector(
+    count: i32,
+    blocklength: i32,
+    stride: isize,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> i32 {
+    let call = "MPI_Type_hvector";
+    hvector(call, count, blocklength, stride, oldtype, newtype)
 }
 
 pub(crate) unsafe fn MPI_Type_indexed<C: CountIn>(
@@ -189,14 +213,19 @@ pub(crate) unsafe fn MPI_Type_indexed<C: CountIn>(
     })
 }
 
-pub(crate) unsafe fn MPI_Type_create_hindexed<C: CountIn>(
+/// Blocks of several lengths at displacements in bytes.
+///
+/// # Safety
+/// As for the calls of MPI: the arrays have `count` entries, and the result is writable.
+unsafe fn hindexed<C: CountIn>(
+    call: &'static str,
     count: C,
     lengths: *const C,
     displacements: *const (impl Address + Wide),
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> i32 {
-    make(named!("MPI_Type_create_hindexed", count), newtype, || {
+    make(call, newtype, || {
         // SAFETY: the arrays have `count` entries (crate head).
         let (lengths, displacements) = unsafe {
             (
@@ -206,6 +235,30 @@ pub(crate) unsafe fn MPI_Type_create_hindexed<C: CountIn>(
         };
         Datatype::hindexed(lengths, displacements, &*old(oldtype)?, C::WIDTH)
     })
+}
+
+pub(crate) unsafe fn MPI_Type_create_hindexed<C: CountIn>(
+    count: C,
+    lengths: *const C,
+    displacements: *const (impl Address + Wide),
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> i32 {
+    let call = named!("MPI_Type_create_hindexed", count);
+    // SAFETY: passed on.
+    unsafe { hindexed(call, count, lengths, displacements, oldtype, newtype) }
+}
+
+pub(crate) unsafe fn MPI_Type_hindexed(
+    count: i32,
+    lengths: *const i32,
+    displacements: *const isize,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> i32 {
+    let call = "MPI_Type_hindexed";
+    // SAFETY: passed on.
+    unsafe { hindexed(call, count, lengths, displacements, oldtype, newtype) }
 }
 
 pub(crate) unsafe fn MPI_Type_create_indexed_block<C: CountIn>(
@@ -256,14 +309,19 @@ pub(crate) unsafe fn MPI_Type_create_hindexed_block<C: CountIn>(
     )
 }
 
-pub(crate) unsafe fn MPI_Type_create_struct<C: CountIn>(
+/// Blocks of several lengths and types at displacements in bytes.
+///
+/// # Safety
+/// As for the calls of MPI: the arrays have `count` entries, and the result is writable.
+unsafe fn structure<C: CountIn>(
+    call: &'static str,
     count: C,
     lengths: *const C,
     displacements: *const (impl Address + Wide),
     types: *const MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> i32 {
-    make(named!("MPI_Type_create_struct", count), newtype, || {
+    make(call, newtype, || {
         let count = count.to_i64();
         // SAFETY: the arrays have `count` entries (crate head).
         let (lengths, displacements, handles) = unsafe {
@@ -280,6 +338,30 @@ pub(crate) unsafe fn MPI_Type_create_struct<C: CountIn>(
         }
         Datatype::structure_of(lengths, displacements, types, C::WIDTH)
     })
+}
+
+pub(crate) unsafe fn MPI_Type_create_struct<C: CountIn>(
+    count: C,
+    lengths: *const C,
+    displacements: *const (impl Address + Wide),
+    types: *const MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> i32 {
+    let call = named!("MPI_Type_create_struct", count);
+    // SAFETY: passed on.
+    unsafe { structure(call, count, lengths, displacements, types, newtype) }
+}
+
+pub(crate) unsafe fn MPI_Type_struct(
+    count: i32,
+    lengths: *const i32,
+    displacements: *const isize,
+    types: *const MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> i32 {
+    let call = "MPI_Type_struct";
+    // SAFETY: passed on.
+    unsafe { structure(call, count, lengths, displacements, types, newtype) }
 }
 
 pub(crate) unsafe fn MPI_Type_create_resized(

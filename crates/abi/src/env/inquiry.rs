@@ -109,6 +109,11 @@ pub(crate) unsafe fn MPI_Get_address(location: *const c_void, address: *mut MPI_
     0
 }
 
+pub(crate) unsafe fn MPI_Address(location: *const c_void, address: *mut MPI_Aint) -> i32 {
+    // SAFETY: passed on.
+    unsafe { MPI_Get_address(location, address) }
+}
+
 pub(crate) fn MPI_Aint_add(base: MPI_Aint, disp: MPI_Aint) -> MPI_Aint {
     base.wrapping_add(disp)
 }

@@ -138,6 +138,13 @@ pub(crate) unsafe fn MPI_Comm_create_errhandler(
     create("MPI_Comm_create_errhandler", function, errhandler)
 }
 
+pub(crate) unsafe fn MPI_Errhandler_create(
+    function: Callback,
+    errhandler: *mut MPI_Errhandler,
+) -> i32 {
+    create("MPI_Errhandler_create", function, errhandler)
+}
+
 pub(crate) unsafe fn MPI_Win_create_errhandler(
     function: Callback,
     errhandler: *mut MPI_Errhandler,
@@ -160,7 +167,15 @@ pub(crate) unsafe fn MPI_Session_create_errhandler(
 }
 
 pub(crate) fn MPI_Comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler) -> i32 {
-    run("MPI_Comm_set_errhandler", comm, || {
+    set_of_comm("MPI_Comm_set_errhandler", comm, errhandler)
+}
+
+pub(crate) fn MPI_Errhandler_set(comm: MPI_Comm, errhandler: MPI_Errhandler) -> i32 {
+    set_of_comm("MPI_Errhandler_set", comm, errhandler)
+}
+
+fn set_of_comm(call: &'static str, comm: MPI_Comm, errhandler: MPI_Errhandler) -> i32 {
+    run(call, comm, || {
         let found = COMMS.find(comm, "comm")?;
         check(errhandler)?;
         let handler = errhandler as u64;
@@ -176,7 +191,15 @@ pub(crate) unsafe fn MPI_Comm_get_errhandler(
     comm: MPI_Comm,
     errhandler: *mut MPI_Errhandler,
 ) -> i32 {
-    run("MPI_Comm_get_errhandler", comm, || {
+    get_of_comm("MPI_Comm_get_errhandler", comm, errhandler)
+}
+
+pub(crate) unsafe fn MPI_Errhandler_get(comm: MPI_Comm, errhandler: *mut MPI_Errhandler) -> i32 {
+    get_of_comm("MPI_Errhandler_get", comm, errhandler)
+}
+
+fn get_of_comm(call: &'static str, comm: MPI_Comm, errhandler: *mut MPI_Errhandler) -> i32 {
+    run(call, comm, || {
         let handle = lend(handler_of(COMMS.find(comm, "comm")?));
         // SAFETY: the result is writable (crate head).
         unsafe { *errhandler = handle };
