@@ -133,7 +133,7 @@ fn init(call: &'static str, level: ThreadLevel) -> i32 {
     ] {
         comm.handle.store(handle as u64, Ordering::Relaxed);
         COMMS.define(handle, comm.clone());
-        begin_with_handler(comm, process.settings().initial_errhandler);
+        begin_with_handler(comm);
     }
     if !process.settings().strict_errors {
         follow_world();

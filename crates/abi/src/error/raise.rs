@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
 use engine::comm::Comm;
+use engine::settings::Settings;
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{
     MPI_COMM_NULL, MPI_COMM_SELF, MPI_COMM_WORLD, MPI_ERRORS_ABORT, MPI_ERRORS_ARE_FATAL,
@@ -17,14 +18,15 @@ use mpi_abi_sys::constants::{
 };
 use mpi_abi_sys::types::MPI_Comm;
 
+use super::handlers::define_predefined;
 use crate::handle::{COMMS, HANDLERS};
 use crate::objects::{Action, ErrorHandler};
 use crate::state::{end_after_error, is_active, parent, process, was_finalized};
 use crate::sync::{AtomicU8, AtomicU64};
 
-/// MPI_COMM_SELF's handler, which gets errors of calls that belong to no object; before MPI_Init it is
-/// MPI_ERRORS_ARE_FATAL.
-static SELF_HANDLER: AtomicU64 = AtomicU64::new(MPI_ERRORS_ARE_FATAL as u64);
+/// MPI_COMM_SELF's handler, which gets errors of calls that belong to no object; 0 before MPI_Init, and where only sessions are used:
+/// there it is [`initial_handler`].
+static SELF_HANDLER: AtomicU64 = AtomicU64::new(0);
 
 /// Whether errors of calls that belong to no object go to MPI_COMM_WORLD's handler, as in MPI-3.1: 0 from
 /// the program's first MPI_Comm_set_errhandler of MPI_COMM_SELF on, and always with `RANKPOINT_ERRORS=strict`.
@@ -47,17 +49,31 @@ fn handler_of_none() -> (usize, MPI_Comm) {
     {
         return (handler_of(world) as usize, MPI_COMM_WORLD);
     }
-    let handler = SELF_HANDLER.load(Ordering::Relaxed);
-    (handler as usize, MPI_COMM_SELF)
+    let handler = match SELF_HANDLER.load(Ordering::Relaxed) as usize {
+        0 => initial_handler(),
+        own => own,
+    };
+    (handler, MPI_COMM_SELF)
 }
 
-/// Gives a predefined communicator, and calls that belong to none, the handler that the program was started with.
-pub(crate) fn begin_with_handler(comm: &Comm, choice: u64) {
-    let handler = match choice {
+/// The handler that the program is started with (MPI-5.0, section 9.3).
+#[cold]
+fn initial_handler() -> usize {
+    define_predefined();
+    let choice = match process().or_else(parent) {
+        Some(process) => process.settings().initial_errhandler,
+        None => Settings::from_environment().0.initial_errhandler,
+    };
+    match choice {
         1 => MPI_ERRORS_ABORT,
         2 => MPI_ERRORS_RETURN,
         _ => MPI_ERRORS_ARE_FATAL,
-    };
+    }
+}
+
+/// Gives a predefined communicator, and calls that belong to none, the handler that the program was started with.
+pub(crate) fn begin_with_handler(comm: &Comm) {
+    let handler = initial_handler();
     comm.error_handler.store(handler as u64, Ordering::Relaxed);
     SELF_HANDLER.store(handler as u64, Ordering::Relaxed);
 }
@@ -138,7 +154,8 @@ pub(crate) fn inactive_on(
     } else {
         "called before MPI_Init"
     };
-    fatal(&Error::new(ErrorClass::ERR_OTHER, text).in_call(call))
+    let error = Error::new(ErrorClass::ERR_OTHER, text).in_call(call);
+    invoke(initial_handler(), MPI_COMM_SELF, &error)
 }
 
 /// Hands an error to the handler of a communicator and returns what the call returns.

@@ -294,7 +294,7 @@ settings! {
     gpu, "GPU", "", 1, 0..=3, "choice",
         "buffers in the memory of a GPU: 0 never; 1 if the process has loaded the driver when it initialises MPI, or loads it later on a node with /dev/nvidiactl or /dev/dxg; 2 always, and the lack of a GPU is an error; 3 as 1, on every node (docs/gpu.md)";
     initial_errhandler, "INITIAL_ERRHANDLER", "", 0, 0..=2, "choice",
-        "initial error handler of MPI_COMM_WORLD and MPI_COMM_SELF, as mpiexec's --initial-errhandler: 0 mpi_errors_are_fatal, 1 mpi_errors_abort, 2 mpi_errors_return";
+        "initial error handler, of MPI_COMM_WORLD, MPI_COMM_SELF and, where only sessions are used, of errors that belong to no object, as mpiexec's --initial-errhandler: 0 mpi_errors_are_fatal, 1 mpi_errors_abort, 2 mpi_errors_return";
     sleep_limit_ms, "SLEEP_LIMIT_MS", "", 100, 1..=60000, "ms",
         "longest sleep of a waiting rank before it polls again without a wake-up";
     trace_events, "TRACE_EVENTS", "", 65536, 16..=16777216, "events per VCI",
