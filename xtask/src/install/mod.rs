@@ -7,4 +7,4 @@ mod tree;
 
 pub(crate) use command::run;
 pub(crate) use profile::Profile;
-pub(crate) use tree::{built_as, into_target};
+pub(crate) use tree::{SUPPRESSIONS, built_as, into_target};

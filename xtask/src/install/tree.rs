@@ -28,6 +28,9 @@ const LINKS: &[(&str, &str)] = &[
 /// Compiler wrappers: name, suffix of the variable that names another compiler, compiler.
 const WRAPPERS: &[(&str, &str, &str)] = &[("mpicc", "CC", "cc"), ("mpicxx", "CXX", "c++")];
 
+/// What memcheck is not to report.
+pub(crate) const SUPPRESSIONS: &str = "share/rankpoint/valgrind.supp";
+
 const TEXTS: &[(&str, &str)] = &[
     ("include/mpi_rankpoint.h", include_str!("mpi_rankpoint.h")),
     ("lib/pkgconfig/rankpoint.pc", include_str!("rankpoint.pc")),
@@ -39,6 +42,7 @@ const TEXTS: &[(&str, &str)] = &[
         "lib/cmake/rankpoint/rankpoint-config-version.cmake",
         include_str!("rankpoint-config-version.cmake"),
     ),
+    (SUPPRESSIONS, include_str!("valgrind.supp")),
 ];
 
 /// Builds the release and installs it into `target/prefix`; gives that folder.
