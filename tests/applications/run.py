@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
+import usage
 from debian import Source, Unavailable, command, must, once
 
 VERSION = "2.26.0"
@@ -111,4 +112,5 @@ def main():
 
 
 if __name__ == "__main__":
+    usage.answer(__doc__)
     main()

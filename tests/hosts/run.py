@@ -21,9 +21,10 @@ from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parent))
+sys.path.extend(str(folder) for folder in Path(__file__).resolve().parents[:2])
 import faults
 import launchers
+import usage
 from lab import UNAVAILABLE, Lab, Unavailable
 
 LAB = Path(__file__).resolve().parent / "lab.py"
@@ -521,4 +522,5 @@ def main(words):
 
 
 if __name__ == "__main__":
+    usage.answer(__doc__)
     sys.exit(main(sys.argv[1:]))

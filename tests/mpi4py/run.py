@@ -20,6 +20,9 @@ import tarfile
 import time
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import usage
+
 VERSION = "4.1.2"
 NUMPY = "numpy>=2,<3"
 LIMIT_S = 300
@@ -141,4 +144,5 @@ def main():
 
 
 if __name__ == "__main__":
+    usage.answer(__doc__)
     main()

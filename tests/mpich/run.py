@@ -20,8 +20,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 import build
 import expected
+import usage
 
 AT_ONCE = 2
 LIMIT_S = 240
@@ -129,4 +131,5 @@ def parent(test):
 
 
 if __name__ == "__main__":
+    usage.answer(__doc__)
     main()

@@ -17,6 +17,8 @@ import sys
 import time
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import usage
 from guest import ADDRESS, DEVICE, UNAVAILABLE, Guest, Unavailable
 
 HERE = Path(__file__).resolve()
@@ -233,4 +235,5 @@ def main(words):
 
 
 if __name__ == "__main__":
+    usage.answer(__doc__)
     sys.exit(main(sys.argv[1:]))

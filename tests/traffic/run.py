@@ -17,7 +17,8 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve()
-sys.path.append(str(HERE.parents[1] / "hosts"))
+sys.path.extend([str(HERE.parents[1] / "hosts"), str(HERE.parents[1])])
+import usage
 from lab import Lab, Unavailable
 
 # Seconds of the whole run, of a job before its ranks report where they are, and beyond that.
@@ -163,4 +164,5 @@ def main(words):
 
 
 if __name__ == "__main__":
+    usage.answer(__doc__)
     sys.exit(main(sys.argv[1:]))

@@ -43,7 +43,12 @@ fn links_and_names_of_files_in_pages_lead_somewhere() {
     let root = shell::root();
     let mut found = vec![];
     pages(&root.join("docs"), &mut found);
-    found.extend(["README.md", "ARCHITECTURE.md", "CHANGELOG.md"].map(|page| root.join(page)));
+    found.extend(fs::read_dir(&root).unwrap().filter_map(|entry| {
+        let path = entry.unwrap().path();
+        path.extension()
+            .is_some_and(|it| it == "md")
+            .then_some(path)
+    }));
     let (mut checked, mut broken) = (0, Vec::new());
     for page in &found {
         let text = fs::read_to_string(page).unwrap();
