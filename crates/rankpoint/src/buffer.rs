@@ -195,7 +195,7 @@ pub(crate) fn unfit(error: LayoutError) -> Error {
 /// The bytes of the region are initialised data of values that are borrowed as long as the buffer is; a run is the whole region.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be sent",
-    note = "values and slices of types that implement `rankpoint::Datatype`, and views of them, can"
+    note = "values and slices of types that implement `rankpoint::Datatype`, and views of them, can; a vector as `data[..]`"
 )]
 pub unsafe trait Buffer {
     /// The bytes, in the order in which they travel.
@@ -227,7 +227,8 @@ pub unsafe trait Buffer {
 /// may be written to them; [`Self::run_mut`] is the whole region.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be received into",
-    note = "values and slices of types that implement `rankpoint::Datatype`, and exclusive views of them, can"
+    note = "values and slices of types that implement `rankpoint::Datatype`, and exclusive views of them, can; a vector as `data[..]`",
+    note = "`recv_vec` makes a vector of a message of any length"
 )]
 pub unsafe trait BufferMut: Buffer {
     /// The same memory borrowed for a shorter time: a reference or a view.

@@ -66,6 +66,12 @@ use crate::abort::give_up;
 /// # Safety
 /// [`Self::PACKED_BYTES`] and the layout of [`Self::unit`] describe bytes of the type that are initialised in every value and
 /// may be overwritten with anything; a type whose packed size is its size is nothing but those bytes in their order.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot travel in a message",
+    note = "integers, floating-point numbers and arrays of them can, and structs of them with \
+            `#[derive(Clone, Copy, rankpoint::Datatype)]` and `#[repr(C)]`",
+    note = "a `bool` travels as a `u8`, a `char` as a `u32`, text as its bytes"
+)]
 pub unsafe trait Datatype: Copy + Send + 'static {
     /// Bytes of data in a value: what it takes in a message.
     const PACKED_BYTES: usize;

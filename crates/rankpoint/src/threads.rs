@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How many threads of a rank may use MPI.
+#![expect(unsafe_code, reason = "what threads may share is a promise")]
 
 use std::marker::PhantomData;
 
@@ -14,7 +15,29 @@ pub trait Threads: private::Sealed {
 
 /// One thread uses MPI: nothing that leads to it can be sent to another one.
 #[derive(Clone, Copy, Debug)]
-pub struct OneThread(PhantomData<*const ()>);
+pub struct OneThread(PhantomData<Bound<Init>>);
+
+/// What [`Universe::init`](crate::Universe::init) makes.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub enum Init {}
+
+/// Leads to the state of what was made by `I`, which threads share if that is for all of them.
+#[doc(hidden)]
+pub struct Bound<I>(PhantomData<*const I>);
+
+/// Makes what any thread may use. Nothing that has a [`Bound`] does: the trait exists for the sentences of the compiler.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "one thread uses MPI in this program, and what leads to MPI stays with it",
+    note = "`Universe::init_threaded` in place of `Universe::init` gives communicators that any thread may use"
+)]
+pub trait ForAllThreads: private::Sealed {}
+
+// SAFETY: no type implements the trait, so no `Bound` is sent.
+unsafe impl<I: ForAllThreads> Send for Bound<I> {}
+// SAFETY: as for Send.
+unsafe impl<I: ForAllThreads> Sync for Bound<I> {}
 
 /// Any thread may use MPI at any time.
 #[derive(Clone, Copy, Debug)]

@@ -9,6 +9,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 mod compiler;
+mod notes;
 mod one_thread;
 mod threads;
 mod windows;
@@ -38,6 +39,19 @@ fn check(name: &str, init: &str, bodies: &[(&str, &str)]) {
 #[test]
 fn misuse_does_not_compile_and_all_else_does() {
     check("one_thread", "init", one_thread::BODIES);
+}
+
+#[test]
+fn errors_say_what_to_write_instead() {
+    let compiler = Compiler::find("notes", "init");
+    for (body, parts) in notes::NOTES {
+        let said = compiler.compile(&program("init", body, true).0);
+        let words: Vec<_> = said.split_whitespace().collect();
+        let flat = words.join(" ");
+        for part in *parts {
+            assert!(flat.contains(part), "'{part}' is not in\n{said}");
+        }
+    }
 }
 
 #[test]
