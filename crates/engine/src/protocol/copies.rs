@@ -88,11 +88,15 @@ pub(super) unsafe fn unpack_chunk(
         unsafe { unpack(entry, entry.position, source, bytes) };
     }
     entry.position += bytes;
+    let is_last = entry.position == entry.wanted;
     if let Some(start) = start {
         let ticks = [packed, clock::ticks().wrapping_sub(start)];
         if state.copy_modes.note_chunk(whole, bytes as u64, ticks) {
             publish_preferences(state);
         }
+    }
+    if is_last {
+        state.copy_modes.end_message(whole);
     }
 }
 

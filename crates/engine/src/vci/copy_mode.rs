@@ -80,6 +80,9 @@ struct Class {
     trial: Option<CopyMode>,
     tries: [Cost; TRIES],
     tried: usize,
+    /// Whether the message that arrives now has given a trial no value yet. Each gives one:
+    /// all chunks of the first one meet cold caches.
+    is_open: bool,
     /// By mode.
     cost: [Cost; 2],
     /// Messages since the last measurement of the mode that they should use, where that or the chosen one is CMA.
@@ -97,6 +100,7 @@ impl Class {
         trial: Some(CopyMode::Pipeline),
         tries: [[0.0; 2]; TRIES],
         tried: 0,
+        is_open: true,
         cost: [UNKNOWN; 2],
         silent: 0,
         exchanged: 0.0,
@@ -170,6 +174,9 @@ impl Class {
     }
 
     fn note_try(&mut self, mode: CopyMode, cost: Cost) {
+        if !std::mem::replace(&mut self.is_open, false) {
+            return;
+        }
         self.tries[self.tried] = cost;
         self.tried += 1;
         if self.tried < TRIES {
@@ -286,8 +293,16 @@ impl CopyModes {
         self.note(CopyMode::Pipeline, whole, bytes, ticks)
     }
 
+    /// The last chunk of a message of `bytes` bytes has come.
+    pub(crate) fn end_message(&mut self, bytes: u64) {
+        if let Some(class) = Self::class(bytes) {
+            self.classes[class].is_open = true;
+        }
+    }
+
     /// Notes that CMA copied a message of `bytes` bytes in so many ticks.
     pub(crate) fn note_cma(&mut self, bytes: u64, ticks: u64) -> bool {
+        self.end_message(bytes);
         self.note(CopyMode::Cma, bytes, bytes, [0, ticks])
     }
 
@@ -351,6 +366,7 @@ mod tests {
                 CopyMode::Pipeline => copy_modes.note_chunk(BYTES, BYTES, [ring / 2, ring]),
                 CopyMode::Cma => copy_modes.note_cma(BYTES, read),
             };
+            copy_modes.end_message(BYTES);
         }
         taken
     }
@@ -376,6 +392,18 @@ mod tests {
     }
 
     #[test]
+    fn a_message_gives_a_trial_one_value() {
+        let mut copy_modes = CopyModes::new();
+        for _ in 0..2 * TRIES {
+            copy_modes.note_chunk(BYTES, BYTES, [9000, 9000]);
+        }
+        copy_modes.end_message(BYTES);
+        let taken = run(&mut copy_modes, 100, [2000, 3000]);
+        assert!(taken[0] > 80, "{taken:?}");
+        assert_eq!(copy_modes.mode(BYTES), CopyMode::Pipeline);
+    }
+
+    #[test]
     fn the_ring_costs_what_its_slower_side_takes_on_average() {
         let mut copy_modes = CopyModes::new();
         for iteration in 0..5 {
@@ -385,6 +413,7 @@ mod tests {
                 [500, 2000]
             };
             copy_modes.note_chunk(BYTES, BYTES, sides);
+            copy_modes.end_message(BYTES);
         }
         run(&mut copy_modes, 5, [0, 1000]);
         assert_eq!(copy_modes.mode(BYTES), CopyMode::Pipeline);
