@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use super::forecast::Forecast;
 use super::found::Found;
 use super::scope::Scope;
 use super::steps::{NAMED, STEPS, Step};
@@ -48,9 +49,17 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let Some(steps) = chosen(&words)? else {
         return Ok(());
     };
+    let mut forecast = Forecast::of(scope);
+    let names: Vec<&str> = steps.iter().map(|(name, _)| *name).collect();
+    if let Some(text) = forecast.text(&names) {
+        shell::say(&text);
+    }
     let told = |step| {
         let row = row(step, scope);
         shell::say(&row.line());
+        if row.failed == 0 {
+            forecast.record(row.name, row.seconds);
+        }
         row
     };
     let rows: Vec<Row> = steps.into_iter().map(told).collect();
