@@ -45,6 +45,22 @@ const TEXTS: &[(&str, &str)] = &[
     (SUPPRESSIONS, include_str!("valgrind.supp")),
 ];
 
+/// Programs of examples, to build with mpicc.
+const EXAMPLES: &[(&str, &str)] = &[
+    (
+        "share/rankpoint/examples/heat2d.c",
+        include_str!("../../../examples/heat2d.c"),
+    ),
+    (
+        "share/rankpoint/examples/halo2d.c",
+        include_str!("../../../examples/apps/halo2d.c"),
+    ),
+    (
+        "share/rankpoint/examples/bspmm.c",
+        include_str!("../../../examples/apps/bspmm.c"),
+    ),
+];
+
 /// Builds the release and installs it into `target/prefix`; gives that folder.
 pub(crate) fn into_target() -> Result<PathBuf, String> {
     built_as(Profile::Release)
@@ -92,6 +108,15 @@ pub(super) fn install(prefix: &Path, profile: Profile) -> Result<(), String> {
             .replace("@COMPILER@", compiler)
             .replace("@VERSION@", version);
         put(prefix, &format!("bin/{name}"), script.as_bytes(), 0o755)?;
+    }
+    put(
+        prefix,
+        "bin/mpifort",
+        include_str!("mpifort.sh").as_bytes(),
+        0o755,
+    )?;
+    for (name, text) in EXAMPLES {
+        put(prefix, name, text.as_bytes(), 0o644)?;
     }
     for (name, text) in TEXTS {
         let text = text.replace("@VERSION@", version);

@@ -34,6 +34,8 @@ pub(super) fn all(_: Scope) -> Result<Found, String> {
     attempt("mpicxx", cxx(&moved, &program));
     attempt("mpicc -c", in_two_steps(&moved, source, &program));
     attempt("mpicc -showme", shows(&moved));
+    attempt("mpifort", refuses(&moved));
+    attempt("examples", examples(&moved, &program));
     attempt("pkg-config", pkg_config(&moved));
     // CMake cannot take flags apart whose paths have blanks; the original place has none.
     attempt("cmake", cmake(&prefix));
@@ -73,6 +75,28 @@ fn in_two_steps(prefix: &Path, source: &str, program: &Path) -> Result<(), Strin
     )?;
     shell::run(shell::command(&mpicc).arg(&object).arg("-o").arg(program))?;
     runs(prefix, program)
+}
+
+/// The wrapper for Fortran says that there are no bindings.
+fn refuses(prefix: &Path) -> Result<(), String> {
+    let output = shell::output(&mut shell::command(prefix.join("bin/mpifort")))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    match output.status.code() {
+        Some(1) if said.contains("no Fortran bindings yet") => Ok(()),
+        _ => Err(format!("{}: {said}", output.status)),
+    }
+}
+
+/// The installed examples compile.
+fn examples(prefix: &Path, program: &Path) -> Result<(), String> {
+    let folder = prefix.join("share/rankpoint/examples");
+    for name in ["heat2d.c", "halo2d.c", "bspmm.c"] {
+        let mut command = shell::command(prefix.join("bin/mpicc"));
+        let source = folder.join(name);
+        let words = ["-pthread", "-lm", "-o"];
+        shell::run(command.arg(&source).args(words).arg(program))?;
+    }
+    Ok(())
 }
 
 /// What build systems ask the wrapper.
