@@ -25,6 +25,11 @@ pub(super) fn from_end_to_end(_: Scope) -> Result<Found, String> {
     let rules =
         fs::read_to_string(&table).map_err(|error| format!("{}: {error}", table.display()))?;
     let mut wrong = Vec::new();
+    // Without a terminal, too.
+    let progress = format!("tune: 1 of {}, barrier on 2 ranks", OPERATIONS.len());
+    if !told.contains(&progress) {
+        wrong.push(format!("tune does not print '{progress}':\n{told}"));
+    }
     for operation in OPERATIONS {
         if !rules.lines().any(|line| line.starts_with(operation)) {
             wrong.push(format!("no rule for {operation}:\n{rules}\n{told}"));
@@ -44,7 +49,7 @@ pub(super) fn from_end_to_end(_: Scope) -> Result<Found, String> {
     if !warnings.is_empty() {
         wrong.push(format!("a job with the table complains:\n{warnings}"));
     }
-    let checks = OPERATIONS.len() * (1 + SIZES.len()) + 1;
+    let checks = OPERATIONS.len() * (1 + SIZES.len()) + 2;
     Found::runs(
         checks - wrong.len().min(checks),
         wrong,
@@ -61,7 +66,6 @@ fn tuned(prefix: &Path, table: &Path) -> Result<String, String> {
     let mut command = rankpoint(prefix);
     command.args([
         "tune",
-        "--quiet",
         "--ranks",
         "2",
         "--rounds",

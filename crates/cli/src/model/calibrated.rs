@@ -5,6 +5,7 @@
 //! while the other side makes no call, and the way between the cores without any MPI. What is missing in the sum of these parts, because both
 //! sides wait for each other or work at once, is taken from messages and windows of other sizes that a cache line answers.
 
+use std::io::Write as _;
 use std::time::Duration;
 
 use super::between_hosts;
@@ -169,6 +170,12 @@ fn on_one_host(
     what: What,
 ) -> Result<(Calibration, Vec<Measured>), String> {
     let two = || "calibrate needs two cores, to measure the way between them".to_owned();
+    // Nothing is lost if standard error is closed.
+    let _ = writeln!(
+        std::io::stderr(),
+        "calibrate: a job of two ranks measures the components, for {} s at most",
+        options.time_limit
+    );
     let before = cache_line::measure().ok_or_else(two)?;
     let stream = line_stream::measure().ok_or_else(two)?;
     let sizes: Vec<String> = SIZES.iter().map(usize::to_string).collect();

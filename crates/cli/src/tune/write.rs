@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Measures all operations, and writes the rules.
 
-use std::io::Write as _;
-use std::time::Duration;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use algorithms::{Operation, Table};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -35,32 +36,30 @@ pub(crate) fn run(options: &TuneOptions) -> Result<(), String> {
         some => some,
     };
     let profile = options.profile.load_if_any()?;
-    let bar = progress_bar(options, operations.len() * ranks.len());
+    let mut progress = Progress::new(options, operations.len() * ranks.len());
+    let head = head(&ranks, &options.hosts.hosts, profile.as_ref());
+    let file = &options.output;
     let (mut rules, mut told) = (String::new(), String::new());
-    for &operation in operations {
+    for (done, &operation) in operations.iter().enumerate() {
         let mut measured = Vec::new();
         for &ranks in &ranks {
-            bar.set_message(format!("{} on {ranks} ranks", operation.name()));
+            progress.begin(&format!("{} on {ranks} ranks", operation.name()));
             measured.extend(measure(
                 options,
                 &library,
                 operation,
                 (ranks, profile.as_ref()),
             )?);
-            bar.inc(1);
         }
         rules += &fit::rules(&measured);
         told += &fit::gains(&measured);
+        let state = match operations.len() - done - 1 {
+            0 => String::new(),
+            left => format!("# Unfinished: {left} operations were not measured yet.\n"),
+        };
+        save(file, &format!("{head}{state}{rules}"))?;
     }
-    bar.finish_and_clear();
-    let text = head(&ranks, &options.hosts.hosts, profile.as_ref()) + &rules;
-    let (_, problems) = Table::with("", &text);
-    if let Some(problem) = problems.first() {
-        return Err(format!("the rules that were made are wrong: {problem}"));
-    }
-    let file = &options.output;
-    std::fs::write(file, &text)
-        .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+    progress.end();
     let shown = file.display();
     let count = rules.lines().filter(|line| line.contains("use=")).count();
     let told = match told.as_str() {
@@ -112,10 +111,60 @@ fn head(ranks: &[u32], hosts: &[String], profile: Option<&Profile>) -> String {
     )
 }
 
-fn progress_bar(options: &TuneOptions, steps: usize) -> ProgressBar {
-    if options.quiet {
-        return ProgressBar::hidden();
+/// Writes the rules that there are so far: a run that is interrupted leaves them.
+fn save(file: &Path, text: &str) -> Result<(), String> {
+    let (_, problems) = Table::with("", text);
+    if let Some(problem) = problems.first() {
+        return Err(format!("the rules that were made are wrong: {problem}"));
     }
+    std::fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))
+}
+
+/// Shows on standard error what is measured: by a bar on a terminal, else by a line for each operation and number of ranks.
+struct Progress {
+    bar: ProgressBar,
+    prints: bool,
+    begun: u64,
+    steps: u64,
+    start: Instant,
+}
+
+impl Progress {
+    fn new(options: &TuneOptions, steps: usize) -> Self {
+        let is_terminal = std::io::stderr().is_terminal();
+        Self {
+            bar: match options.quiet || !is_terminal {
+                true => ProgressBar::hidden(),
+                false => progress_bar(steps),
+            },
+            prints: !options.quiet && !is_terminal,
+            begun: 0,
+            steps: steps as u64,
+            start: Instant::now(),
+        }
+    }
+
+    fn begin(&mut self, step: &str) {
+        self.bar.set_position(self.begun);
+        self.bar.set_message(step.to_owned());
+        self.begun += 1;
+        if self.prints {
+            let (begun, steps) = (self.begun, self.steps);
+            let seconds = self.start.elapsed().as_secs();
+            // Nothing is lost if standard error is closed.
+            let _ = writeln!(
+                std::io::stderr(),
+                "tune: {begun} of {steps}, {step}, after {seconds} s"
+            );
+        }
+    }
+
+    fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn progress_bar(steps: usize) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::stderr());
     let style = ProgressStyle::with_template("[{bar:30}] {pos}/{len} {msg} {elapsed}");
     if let Ok(style) = style {
