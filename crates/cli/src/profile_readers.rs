@@ -2,7 +2,7 @@
 //! Which values of a machine profile decide something, and for whom: `rankpoint info` prints them.
 
 use algorithms::short;
-use machine_profile::Profile;
+use machine_profile::{Host, Profile};
 
 use crate::{commplan, explain, tune};
 
@@ -93,9 +93,16 @@ pub(crate) fn readings(profile: &Profile) -> Vec<Reading> {
     all
 }
 
+/// Whether some command takes a value from an entry of this name.
+pub(crate) fn is_read(here: &Host, entry: &str) -> bool {
+    let of_commands = readings(&Profile::new(here.clone()));
+    let is_ring = entry.starts_with("double/");
+    is_ring || of_commands.iter().any(|reading| reading.entry == entry)
+}
+
 #[cfg(test)]
 mod tests {
-    use machine_profile::{Axis, Curve, Host, Point, Sample};
+    use machine_profile::{Axis, Curve, Point, Sample};
 
     use super::*;
 

@@ -12,6 +12,7 @@ use super::options::{Question, ScopeOptions};
 use super::{PEER_COMMAND, WATCHER_COMMAND, compare, csv, mpi, plot, report, text};
 use crate::bench::{print, tell, write};
 use crate::columns::table;
+use crate::profile_readers::is_read;
 use crate::settings;
 
 /// Runs `rankpoint scope`.
@@ -50,14 +51,16 @@ pub(crate) fn run(options: &ScopeOptions) -> Result<(), String> {
 fn measure(options: &ScopeOptions) -> Result<(), String> {
     let mut entries = ::scope::entries();
     entries.extend(mpi::entries(options)?);
-    let selected = options.select(&entries)?;
+    let here = ::scope::here();
+    let mut selected = options.select(&entries)?;
+    // The time may be up before all are measured: first what other commands read.
+    selected.sort_by_cached_key(|entry| !is_read(&here, &entry.name));
     if options.list {
         return print(&list(&selected));
     }
     if settings::is_rank() {
         return Err("scope measures the machine itself: run it without mpiexec".to_owned());
     }
-    let here = ::scope::here();
     // Where the profile goes must be known before minutes are spent.
     let is_partial = !options.only.is_empty();
     let file = match (is_partial, &options.profile.profile) {
