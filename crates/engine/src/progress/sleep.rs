@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The last stage of a wait: sleeping on the doorbell of a VCI.
 
+use std::time::Duration;
+
 use fabric::board::activity;
 use fabric::counters::Counter;
 use fabric::doorbell::SLEEPS;
@@ -11,10 +13,25 @@ use super::Vci;
 use crate::errors::Result;
 use crate::vci::VciState;
 
+/// Longest sleep in a call that tests: its program may have other work to do.
+const TEST_NAP: Duration = Duration::from_micros(100);
+
 impl Vci {
-    /// Sleeps until something may have happened; true when `done` holds.
+    /// Sleeps for a moment in a call that tests.
     #[cold]
-    pub(super) fn sleep(&self, done: &mut dyn FnMut(&mut VciState) -> bool) -> Result<bool> {
+    pub(super) fn nap(&self) {
+        // A death ends the job, not this call.
+        let _ = self.sleep(&mut |_| false, TEST_NAP);
+        self.waiting.set_activity(activity::OUTSIDE);
+    }
+
+    /// Sleeps until something may have happened, for `longest` at most; true when `done` holds.
+    #[cold]
+    pub(super) fn sleep(
+        &self,
+        done: &mut dyn FnMut(&mut VciState) -> bool,
+        longest: Duration,
+    ) -> Result<bool> {
         self.check_death()?;
         self.record_awaited();
         let sleeper = self.waiting.sleeper();
@@ -48,10 +65,11 @@ impl Vci {
         self.waiting.set_activity(activity::SLEEPING);
         if self.is_threaded() {
             // The word stays as it is: another thread may sleep on. At worst a sender rings once in vain.
-            futex::wait(sleeper.asleep, SLEEPS, self.sleep_limit(&covered));
+            let longest = longest.min(self.sleep_limit(&covered));
+            futex::wait(sleeper.asleep, SLEEPS, longest);
             sleeper.leave();
         } else {
-            sleeper.sleep(self.waiting.sleep_limit());
+            sleeper.sleep(longest);
         }
         self.waiting.set_activity(activity::POLLING);
         self.trace_sleep(TraceKind::SleepEnd);

@@ -446,7 +446,7 @@ impl Vci {
                 self.enter().count(Counter::Yields);
                 self.waiting.make_room(&mut yields);
             } else {
-                if self.sleep(done)? {
+                if self.sleep(done, self.waiting.sleep_limit())? {
                     return Ok(());
                 }
                 // After a sleep the waiter checks everything again: something else than it expected may have changed.
@@ -473,10 +473,17 @@ impl Vci {
     }
 
     /// Progress for the calls that test. A program that tests in a loop may depend on the other VCIs as one that waits does. On an
-    /// oversubscribed node it keeps the ranks that are to answer off its core: there a fruitless test yields the core.
+    /// oversubscribed node it keeps the ranks that are to answer off its core: there a fruitless test yields the core. Beside another
+    /// program that would cost a time slice, so it sleeps for a moment, as a wait does.
     pub(crate) fn poll(&self) {
         let fruitless = self.poll_once();
-        if self.waiting.is_oversubscribed && fruitless > self.waiting.oversubscribed.polls {
+        if !self.waiting.is_oversubscribed || fruitless <= self.waiting.oversubscribed.polls {
+            return;
+        }
+        if self.waiting.has_external_load() && self.waiting.can.shares_memory {
+            self.nap();
+            self.poll_once();
+        } else {
             self.yield_core();
         }
     }
@@ -507,23 +514,17 @@ impl Vci {
 pub(super) mod tests {
     #![expect(unsafe_code, reason = "messages are addresses")]
 
-    use fabric::counters::Counter;
-    use sys::cores;
-
     use crate::comm::Process;
-    use crate::completion::{test, wait};
+    use crate::completion::wait;
     use crate::p2p::{Memory, Mode, irecv, isend};
     use crate::request::RequestId;
-    use crate::settings::Settings;
-    use crate::testing::on_ranks_with;
 
-    const QUESTIONS: u64 = 100;
-
-    const READY: i32 = 0;
-    const GO: i32 = 1;
-    const ANSWER: i32 = 2;
-
-    fn start_receiving(process: &'static Process, word: &mut u8, peer: u32, tag: i32) -> RequestId {
+    pub(in crate::progress) fn start_receiving(
+        process: &'static Process,
+        word: &mut u8,
+        peer: u32,
+        tag: i32,
+    ) -> RequestId {
         // SAFETY: callers wait for the request while the word lives.
         unsafe {
             irecv(
@@ -536,7 +537,7 @@ pub(super) mod tests {
         .unwrap()
     }
 
-    fn end(process: &'static Process, mut request: RequestId) {
+    pub(in crate::progress) fn end(process: &'static Process, mut request: RequestId) {
         wait(process.vci(), &mut request, "test").unwrap();
     }
 
@@ -550,45 +551,5 @@ pub(super) mod tests {
         // SAFETY: the word outlives the request.
         let sent = unsafe { isend(process.world(), memory, peer as i32, tag, Mode::Standard) };
         end(process, sent.unwrap());
-    }
-
-    /// How often rank 0 gives its core away while it asks in vain for what rank 1 sends.
-    fn yields_of_questions(ranks: u32, patience: u64) -> u64 {
-        let settings = Settings {
-            oversubscribed_spin_polls: patience,
-            ..Settings::default()
-        };
-        let yields = on_ranks_with(&settings, ranks, |process| {
-            if process.rank() != 0 {
-                send(process, 0, READY);
-                receive(process, 0, GO);
-                send(process, 0, ANSWER);
-                return 0;
-            }
-            (1..ranks).for_each(|peer| receive(process, peer, READY));
-            let mut word = 0;
-            let mut request = start_receiving(process, &mut word, 1, ANSWER);
-            let counted = || process.vci().enter().counted(Counter::Yields);
-            let before = counted();
-            for _ in 0..QUESTIONS {
-                assert!(test(process.vci(), &mut request).unwrap().is_none());
-            }
-            let yields = counted() - before;
-            (1..ranks).for_each(|peer| send(process, peer, GO));
-            end(process, request);
-            (2..ranks).for_each(|peer| receive(process, peer, ANSWER));
-            yields
-        });
-        yields[0]
-    }
-
-    #[test]
-    fn who_asks_again_and_again_gives_its_core_away_where_ranks_outnumber_cores() {
-        let cores = cores::usable_cores();
-        assert_eq!(yields_of_questions(cores + 1, 0), QUESTIONS);
-        assert_eq!(yields_of_questions(cores + 1, 60), QUESTIONS - 60);
-        if cores >= 2 {
-            assert_eq!(yields_of_questions(2, 0), 0);
-        }
     }
 }

@@ -96,10 +96,16 @@ mod tests {
     use fabric::counters::Counter;
 
     use super::*;
+    use crate::completion::test;
     use crate::identity::PeerIndex;
-    use crate::progress::wait::tests::{receive, send};
+    use crate::progress::wait::tests::{end, receive, send, start_receiving};
     use crate::settings::Settings;
     use crate::testing::{on_ranks_with, shares_memory};
+
+    const QUESTIONS: u64 = 100;
+    const READY: i32 = 0;
+    const GO: i32 = 1;
+    const ANSWER: i32 = 2;
 
     #[test]
     fn ranks_with_external_load_sleep_instead_of_yielding() {
@@ -169,5 +175,54 @@ mod tests {
         }
         assert_eq!(found(now), Some(MOST));
         assert_eq!(found(now + 3 * MOST), Some(FIRST));
+    }
+
+    /// How often rank 0 gives its core away while it asks in vain for what rank 1 sends.
+    fn yields_of_questions(ranks: u32, patience: u64, load: u32) -> u64 {
+        let settings = Settings {
+            oversubscribed_spin_polls: patience,
+            ..Settings::default()
+        };
+        let yields = on_ranks_with(&settings, ranks, |process| {
+            if process.rank() != 0 {
+                send(process, 0, READY);
+                receive(process, 0, GO);
+                send(process, 0, ANSWER);
+                return 0;
+            }
+            (1..ranks).for_each(|peer| receive(process, peer, READY));
+            let board = process.node().board(PeerIndex::new(0));
+            board.external_load.store(load, Ordering::Relaxed);
+            let mut word = 0;
+            let mut request = start_receiving(process, &mut word, 1, ANSWER);
+            let counted = || process.vci().enter().counted(Counter::Yields);
+            let before = counted();
+            for _ in 0..QUESTIONS {
+                assert!(test(process.vci(), &mut request).unwrap().is_none());
+            }
+            let yields = counted() - before;
+            (1..ranks).for_each(|peer| send(process, peer, GO));
+            end(process, request);
+            (2..ranks).for_each(|peer| receive(process, peer, ANSWER));
+            yields
+        });
+        yields[0]
+    }
+
+    #[test]
+    fn who_asks_again_and_again_gives_its_core_away_where_ranks_outnumber_cores() {
+        let cores = cores::usable_cores();
+        assert_eq!(yields_of_questions(cores + 1, 0, 0), QUESTIONS);
+        assert_eq!(yields_of_questions(cores + 1, 60, 0), QUESTIONS - 60);
+        if cores >= 2 {
+            assert_eq!(yields_of_questions(2, 0, 0), 0);
+        }
+    }
+
+    #[test]
+    fn who_asks_beside_another_program_sleeps_for_a_moment_instead() {
+        if shares_memory() {
+            assert_eq!(yields_of_questions(cores::usable_cores() + 1, 0, 1), 0);
+        }
     }
 }
