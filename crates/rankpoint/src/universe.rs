@@ -9,6 +9,7 @@ use engine::comm::{Comm, Process};
 use engine::create;
 use engine::{Error, ErrorClass, Result};
 
+use crate::errors::Leaving;
 use crate::threads::{AnyThread, OneThread, Threads};
 use crate::{Communicator, Group};
 
@@ -161,7 +162,9 @@ impl<T: Threads> Drop for Universe<T> {
         for comm in [self.process.itself(), self.process.world()] {
             comm.attributes.clear_all();
         }
+        let leaving = Leaving::begin(self.process.rank());
         let finished = engine::coll::finish(self.process);
+        drop(leaving);
         if let Some(text) = self.process.write_trace() {
             tell(&text);
         }

@@ -144,3 +144,34 @@ fn finalize_takes_no_part_in_later_collectives_of_others() {
     }
     expect_wait_for_the_first(&start(&TEST).expect_err("rank 0 leaves a collective out"));
 }
+
+fn send_to_nobody() -> Result<()> {
+    let universe = Universe::init()?;
+    let world = universe.world();
+    match world.rank() {
+        0 => drop(world.probe(Source::Rank(1), 5)?),
+        _ => world.send(&1u8, 99, 5)?,
+    }
+    Ok(())
+}
+
+#[test]
+fn the_error_of_a_rank_that_others_wait_for_is_printed() {
+    const TEST: RankTest = RankTest::new(
+        concat!(
+            module_path!(),
+            "::the_error_of_a_rank_that_others_wait_for_is_printed"
+        ),
+        &[2],
+    )
+    .timeout(Duration::from_secs(4));
+    if is_rank() {
+        return run(&TEST, send_to_nobody);
+    }
+    let failed = start(&TEST).expect_err("rank 1 sends nothing");
+    let text = failed.to_string();
+    let begin =
+        "rank 1 waits for the others in MPI_Finalize; the last error that a call returned to it:";
+    let told = text.lines().find(|line| line.contains(begin));
+    assert!(told.is_some_and(|line| line.contains("99")), "{text}");
+}
