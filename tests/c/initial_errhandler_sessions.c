@@ -55,7 +55,7 @@ int main(void)
     CHECK(MPI_Group_rank(group, &rank) == MPI_SUCCESS && MPI_Group_free(&group) == MPI_SUCCESS);
     CHECK(MPI_Session_finalize(&session) == MPI_SUCCESS);
     belongs_to_none();
-    is_refused("MPI_Barrier: called after MPI_Finalize");
+    is_refused("MPI_Barrier: called after the last session was finalized");
     if (rank == 0)
         printf("PASS\n");
     return 0;

@@ -234,7 +234,8 @@ fn check_ended(comm: &Comm) -> Result<()> {
     p2p::check_received(comm)
 }
 
-fn release(call: &'static str, comm: *mut MPI_Comm) -> i32 {
+/// Frees a communicator, after everything on it is complete (`ends_all`), or at once.
+fn release(call: &'static str, comm: *mut MPI_Comm, ends_all: bool) -> i32 {
     // SAFETY: the handle is readable and writable (crate head).
     let handle = unsafe { &mut *comm };
     run(call, *handle, || {
@@ -245,6 +246,9 @@ fn release(call: &'static str, comm: *mut MPI_Comm) -> i32 {
         }
         let object = COMMS.find(*handle, "comm")?;
         check_ended(object)?;
+        if ends_all {
+            object.complete_all(call)?;
+        }
         object.attributes.clear(*handle as u64)?;
         if object.has_requests() {
             note_freed(object, *handle);
@@ -260,11 +264,11 @@ fn release(call: &'static str, comm: *mut MPI_Comm) -> i32 {
 }
 
 pub(crate) unsafe fn MPI_Comm_free(comm: *mut MPI_Comm) -> i32 {
-    release("MPI_Comm_free", comm)
+    release("MPI_Comm_free", comm, false)
 }
 
 pub(crate) unsafe fn MPI_Comm_disconnect(comm: *mut MPI_Comm) -> i32 {
-    release("MPI_Comm_disconnect", comm)
+    release("MPI_Comm_disconnect", comm, true)
 }
 
 pub(crate) unsafe fn MPI_Comm_set_name(comm: MPI_Comm, name: *const c_char) -> i32 {

@@ -54,6 +54,15 @@ fn note_sessions() {
     }
 }
 
+/// A session less; the engine rests after the last user. What the session has sent arrives: no barrier of all ranks follows, as MPI_Finalize
+/// has one.
+pub(crate) fn leave_session(call: &'static str) -> engine::Result<()> {
+    if *USERS.lock().unwrap_or_else(PoisonError::into_inner) == 1 {
+        require_process()?.complete_sends(call)?;
+    }
+    leave_engine(call)
+}
+
 /// One user less; the engine rests after the last one.
 pub(crate) fn leave_engine(call: &'static str) -> engine::Result<()> {
     let mut users = USERS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -141,6 +150,11 @@ fn init(call: &'static str, level: ThreadLevel) -> i32 {
     // PAIRS: env.world
     WORLD.store(ACTIVE, Ordering::Release);
     0
+}
+
+/// Whether MPI_Finalize has been called.
+pub(crate) fn was_world_finalized() -> bool {
+    WORLD.load(Ordering::Relaxed) == FINALIZED
 }
 
 /// The error of a second MPI_Init, whose caller may be another thread than that of the first.

@@ -110,7 +110,7 @@ pub(crate) unsafe fn MPI_Session_finalize(session: *mut MPI_Session) -> i32 {
     run(call, *handle, |_| {
         SESSIONS.remove(*handle, "session")?;
         *handle = MPI_SESSION_NULL;
-        init::leave_engine(call)
+        init::leave_session(call)
     })
 }
 

@@ -19,6 +19,7 @@ use mpi_abi_sys::constants::{
 use mpi_abi_sys::types::MPI_Comm;
 
 use super::handlers::define_predefined;
+use crate::env::init;
 use crate::handle::{COMMS, HANDLERS};
 use crate::objects::{Action, ErrorHandler};
 use crate::state::{end_after_error, is_active, parent, process, was_finalized};
@@ -149,10 +150,10 @@ pub(crate) fn inactive_on(
         let (handler, object) = find().unwrap_or_else(handler_of_none);
         return invoke(handler, object, &parent.forked_child().in_call(call));
     }
-    let text = if was_finalized() {
-        "called after MPI_Finalize"
-    } else {
-        "called before MPI_Init"
+    let text = match (was_finalized(), init::was_world_finalized()) {
+        (false, _) => "called before MPI_Init",
+        (true, true) => "called after MPI_Finalize",
+        (true, false) => "called after the last session was finalized",
     };
     let error = Error::new(ErrorClass::ERR_OTHER, text).in_call(call);
     invoke(initial_handler(), MPI_COMM_SELF, &error)

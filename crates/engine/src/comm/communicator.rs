@@ -517,6 +517,25 @@ impl Comm {
         is_idle && self.all_lanes().all(|lane| lane.is_idle())
     }
 
+    /// Waits until no request belongs to this communicator, also none that the program has freed (MPI_Comm_disconnect).
+    ///
+    /// # Errors
+    /// When a peer broke the protocol.
+    pub fn complete_all(&self, call: &'static str) -> Result<()> {
+        let vci = self.vci();
+        let outcome = loop {
+            let seen = vci.enter().events;
+            if self.is_idle() {
+                break Ok(());
+            }
+            if let Err(error) = vci.wait_until(call, |state| state.events != seen) {
+                break Err(error);
+            }
+        };
+        vci.end_shown();
+        outcome
+    }
+
     /// Marks the communicator freed (MPI_Comm_free); its memory goes when its pending operations are complete.
     pub fn free(&self) {
         for comm in [Some(self), self.local.as_deref()].into_iter().flatten() {

@@ -486,6 +486,18 @@ impl Process {
         COUNTERS.iter().map(|row| row.name).zip(values)
     }
 
+    /// Waits until the receivers of all sends have their data, also of sends that the program has freed, or that were buffered.
+    ///
+    /// # Errors
+    /// When a peer broke the protocol.
+    pub fn complete_sends(&self, call: &'static str) -> Result<()> {
+        for vci in self.vcis.iter() {
+            // What waits for room is not announced yet.
+            vci.wait_until(call, |state| state.offered == 0 && state.is_drained())?;
+        }
+        Ok(())
+    }
+
     /// Pushes out everything that still waits; this process may end, or go on with [`Self::resume`].
     ///
     /// # Errors
