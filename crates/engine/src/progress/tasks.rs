@@ -444,12 +444,13 @@ pub fn block_on<T>(
     future: impl Future<Output = Result<T>>,
 ) -> Result<T> {
     let mut future = pin!(future);
-    loop {
+    let mut is_shown = false;
+    let outcome = loop {
         let seen = vci.enter().events;
         WATCH.set(None);
         CALL.set(call);
         if let Poll::Ready(outcome) = poll_once(future.as_mut()) {
-            return outcome;
+            break outcome;
         }
         let watch = WATCH.take();
         vci.enter().awaited = watch.as_ref().map(Watch::awaited);
@@ -460,8 +461,15 @@ pub fn block_on<T>(
             }),
         };
         vci.enter().awaited = None;
-        waited?;
+        is_shown |= vci.is_shown();
+        if let Err(error) = waited {
+            break Err(error);
+        }
+    };
+    if is_shown {
+        vci.end_shown();
     }
+    outcome
 }
 
 /// Continues a collective whose fast path had this outcome.

@@ -14,7 +14,7 @@ use fabric::counters::Counter;
 use fabric::doorbell::{self, Sleeper};
 use fabric::node::NodeHandle;
 use fabric::transport::Capabilities;
-use sys::sync::{AtomicU64, Ordering, spin_loop};
+use sys::sync::{AtomicBool, AtomicU64, Ordering, spin_loop};
 use sys::{cores, spin};
 
 use super::elsewhere::RoundInterval;
@@ -57,6 +57,8 @@ pub(crate) struct WaitPolicy {
     /// Number of events when a wait last ended only for its caller to check again, and `clock_ms` when that wait began: another
     /// wait with no event in between continues the same wait in the hang report.
     looked: (AtomicU64, AtomicU64),
+    /// Whether a wait that ended for that reason is still shown.
+    is_shown: AtomicBool,
 }
 
 impl WaitPolicy {
@@ -101,6 +103,7 @@ impl WaitPolicy {
             death_seen: OnceLock::new(),
             neighbour: Neighbour::default(),
             looked: (AtomicU64::new(u64::MAX), AtomicU64::new(0)),
+            is_shown: AtomicBool::new(false),
         }
     }
 
@@ -178,13 +181,18 @@ impl WaitPolicy {
             word.store(u64::from_ne_bytes(eight), Ordering::Relaxed);
         }
         board.call_len.store(length as u32, Ordering::Relaxed);
-        let since = if self.looked.0.load(Ordering::Relaxed) == events {
+        let since = if self.is_recheck(events) {
             self.looked.1.load(Ordering::Relaxed)
         } else {
             header.clock_ms.load(Ordering::Relaxed)
         };
         board.wait_since_ms.store(since, Ordering::Relaxed);
         board.activity.store(what, Ordering::Relaxed);
+    }
+
+    /// Whether the last wait ended at `events` only for its caller to check again.
+    fn is_recheck(&self, events: u64) -> bool {
+        self.looked.0.load(Ordering::Relaxed) == events
     }
 
     /// The wait may end only because `events` has changed, for its caller to check again.
@@ -367,8 +375,24 @@ impl Vci {
         if let Some(index) = shown {
             self.enter().slab.release(index);
         }
-        self.waiting.set_activity(activity::OUTSIDE);
+        // A wait that ended only for its caller to check again goes on: it stays shown until `end_shown`.
+        let goes_on = self.waiting.is_recheck(self.enter().events);
+        self.waiting.is_shown.store(goes_on, Ordering::Relaxed);
+        if !goes_on {
+            self.waiting.set_activity(activity::OUTSIDE);
+        }
         outcome
+    }
+
+    /// Whether the last wait is still shown to the launcher.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.waiting.is_shown.load(Ordering::Relaxed)
+    }
+
+    /// The caller does not wait again.
+    #[cold]
+    pub(crate) fn end_shown(&self) {
+        self.waiting.set_activity(activity::OUTSIDE);
     }
 
     /// As [`Self::wait_until`], for a condition that depends on `awaited` and has no request.
