@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Messages that arrived before their receive (MPI-5.0, section 3.5), in the hash table of [`super::matching`] and in order of arrival.
 
-use super::matching::{Chains, Key, is_in_order};
+use super::chains::Chains;
+use super::matching::{Key, is_in_order};
 use crate::identity::LinkIndex;
 use crate::request::{RequestIndex, RequestSlab, Role};
 
