@@ -485,6 +485,12 @@ impl RequestSlab {
         self.free = entry;
     }
 
+    /// The place of an entry among those that were ever used.
+    #[inline(always)]
+    pub(crate) const fn place(&self, index: RequestIndex) -> usize {
+        index.0.wrapping_sub(self.first) as usize
+    }
+
     /// Entries that were ever used: no more than that many are pending.
     #[inline(always)]
     pub(crate) const fn used(&self) -> usize {

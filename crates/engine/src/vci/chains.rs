@@ -94,6 +94,8 @@ impl Chains {
         let mut before = RequestIndex::NONE;
         let mut index = self.bucket(key).first;
         while index != RequestIndex::NONE && slab.record(index).match_word != key.word {
+            #[cfg(test)]
+            compared::count();
             before = index;
             index = RequestIndex(slab.record(index).next);
         }
@@ -110,6 +112,8 @@ impl Chains {
         let mut before = RequestIndex::NONE;
         let mut index = self.bucket(key).first;
         while index != RequestIndex::NONE {
+            #[cfg(test)]
+            compared::count();
             let record = slab.record(index);
             if record.match_word == key.word && record.peer == key.peer {
                 return Some((before, index));
@@ -168,15 +172,12 @@ impl Chains {
 
     /// Takes a particular entry out; false if it is not in the table.
     pub(super) fn remove(&mut self, slab: &mut RequestSlab, wanted: RequestIndex) -> bool {
-        let record = slab.record(wanted);
-        let key = Key {
-            word: record.match_word,
-            peer: record.peer,
-        }
-        .filed();
+        let key = Key::of(slab.record(wanted)).filed();
         let mut before = RequestIndex::NONE;
         let mut index = self.bucket(key).first;
         while index != RequestIndex::NONE && index != wanted {
+            #[cfg(test)]
+            compared::count();
             before = index;
             index = RequestIndex(slab.record(index).next);
         }
@@ -196,16 +197,32 @@ impl Chains {
             let mut index = bucket.first;
             while index != RequestIndex::NONE {
                 let record = slab.record(index);
-                let (key, next) = (
-                    Key {
-                        word: record.match_word,
-                        peer: record.peer,
-                    },
-                    RequestIndex(record.next),
-                );
+                let (key, next) = (Key::of(record), RequestIndex(record.next));
                 self.append(slab, index, key);
                 index = next;
             }
         }
+    }
+}
+
+/// Entries that searches of this thread have compared, and those that they have filed.
+#[cfg(test)]
+pub(super) mod compared {
+    use std::cell::Cell;
+
+    thread_local! {
+        static COUNT: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// Counts one.
+    pub(in crate::vci) fn count() {
+        COUNT.set(COUNT.get() + 1);
+    }
+
+    /// Those of a closure.
+    pub(in crate::vci) fn by(searches: impl FnOnce()) -> u64 {
+        let before = COUNT.get();
+        searches();
+        COUNT.get() - before
     }
 }

@@ -4,15 +4,15 @@
 //! Both queues are hash tables over (context, tag, peer) whose chains run through the request records, in order of
 //! insertion, so that n messages received in reverse order cost O(n). A posted receive with wildcards is filed under a key
 //! that contains them; an arrival then looks up to four keys up and takes the receive that was posted first. While no
-//! wildcard receive is posted, one look-up suffices. A receive with wildcards searches the unexpected messages in order of
-//! arrival and takes the first one that fits.
+//! wildcard receive is posted, one look-up suffices. Unexpected messages are filed under their exact key, and, when a receive with
+//! wildcards does not find its message soon, under those with wildcards, too ([`super::wild_lists`]).
 //!
 //! A message without a tag (`_nomatch` calls) is filed under its context alone, as a receive of such messages is. Such a key names any peer
 //! and is no wildcard: chains are in order of insertion, so its first entry is the oldest.
 
 // account: match-bits
 
-use fabric::board::{ANY_TAG, IN_ORDER, PARTITIONED, kind as record_kind};
+use fabric::board::{ANY_TAG, IN_ORDER, PARTITIONED, RequestRecord, kind as record_kind};
 use fabric::node::NodeHandle;
 use protocols::{PostedReceive, ReceiveId};
 
@@ -22,7 +22,7 @@ use crate::identity::LinkIndex;
 use crate::request::{RequestEntry, RequestIndex, RequestSlab, flag};
 
 /// The key of matching: context id and tag in one word, and the sender, or any.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) word: u64,
     pub(crate) peer: LinkIndex,
@@ -56,14 +56,23 @@ impl Key {
         self
     }
 
-    const fn any_tag(self) -> Key {
+    /// The key of a message or a receive in a queue.
+    #[inline(always)]
+    pub(super) const fn of(record: &RequestRecord) -> Key {
+        Key {
+            word: record.match_word,
+            peer: record.peer,
+        }
+    }
+
+    pub(super) const fn any_tag(self) -> Key {
         Key {
             word: self.word | ANY_TAG as u64,
             peer: self.peer,
         }
     }
 
-    const fn any_peer(self) -> Key {
+    pub(super) const fn any_peer(self) -> Key {
         Key {
             word: self.word,
             peer: LinkIndex::ANY,

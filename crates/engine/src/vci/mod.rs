@@ -13,6 +13,8 @@ mod cut_off;
 mod finish;
 pub(crate) mod link;
 pub(crate) mod matching;
+#[cfg(test)]
+mod matching_tests;
 pub(crate) mod offers;
 mod partitioned;
 mod spare;
@@ -21,6 +23,7 @@ pub(crate) mod task;
 mod trace;
 mod unexpected;
 mod watch;
+mod wild_lists;
 
 pub(crate) use copy_mode::CopyModes;
 pub(crate) use finish::{Standing, finish, finish_at, standing, status_of, take_received};

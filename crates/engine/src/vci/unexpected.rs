@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Messages that arrived before their receive (MPI-5.0, section 3.5), in the hash table of [`super::matching`] and in order of arrival.
+//! Messages that arrived before their receive (MPI-5.0, section 3.5), in the hash table of [`super::chains`] and in order of arrival.
+//!
+//! A receive or probe with wildcards compares the oldest messages one by one. When none of the first [`MOST_COMPARED`] fits, the messages are filed in [`WildLists`], which serve all such
+//! look-ups until no message waits: these then cost the same whatever else waits.
 
 use super::chains::Chains;
+#[cfg(test)]
+use super::chains::compared;
 use super::matching::{Key, is_in_order};
+use super::wild_lists::WildLists;
 use crate::identity::LinkIndex;
 use crate::request::{RequestIndex, RequestSlab, Role};
+
+/// Messages that a receive with wildcards compares one by one: to compare so many costs about as much as to file a few.
+const MOST_COMPARED: usize = 64;
 
 /// Messages that arrived before their receive.
 pub(crate) struct UnexpectedQueue {
@@ -17,6 +26,8 @@ pub(crate) struct UnexpectedQueue {
     noted_from: u64,
     /// Messages matched here by receives with wildcards.
     pub(crate) wild_matches: u64,
+    /// The messages by keys with wildcards, since a search became long.
+    lists: Option<Box<WildLists>>,
 }
 
 impl UnexpectedQueue {
@@ -29,6 +40,7 @@ impl UnexpectedQueue {
             slow_from: noted_from,
             noted_from,
             wild_matches: 0,
+            lists: None,
         }
     }
 
@@ -67,34 +79,53 @@ impl UnexpectedQueue {
         if !key.is_wild() {
             return self.chains.find(slab, key).map(|(_, index)| index);
         }
+        self.peek_wild(slab, key)
+    }
+
+    /// As [`Self::peek`] for a key with wildcards.
+    fn peek_wild(&mut self, slab: &RequestSlab, key: Key) -> Option<RequestIndex> {
+        if let Some(lists) = &mut self.lists {
+            return lists.first(slab, self.oldest, key);
+        }
         let mut index = self.oldest;
-        while index != RequestIndex::NONE {
-            let record = slab.record(index);
-            if key.accepts(Key {
-                word: record.match_word,
-                peer: record.peer,
-            }) {
+        for _ in 0..MOST_COMPARED {
+            if index == RequestIndex::NONE {
+                return None;
+            }
+            #[cfg(test)]
+            compared::count();
+            if key.accepts(Key::of(slab.record(index))) {
                 return Some(index);
             }
             index = slab.entry(index).later;
         }
-        None
+        let lists = self.lists.insert(Box::new(WildLists::new()));
+        lists.first(slab, self.oldest, key)
     }
 
     /// Takes out the oldest message that `key` accepts.
     pub(crate) fn take(&mut self, slab: &mut RequestSlab, key: Key) -> Option<RequestIndex> {
+        if key.peer == LinkIndex::ANY || key.is_wild() {
+            return self.take_unusual(slab, key);
+        }
+        let (before, index) = self.chains.find(slab, key)?;
+        self.chains.unlink(slab, before, index, key);
+        self.unlink(slab, index);
+        Some(index)
+    }
+
+    /// As [`Self::take`] for a key with wildcards or of messages without a tag.
+    #[cold]
+    #[inline(never)]
+    fn take_unusual(&mut self, slab: &mut RequestSlab, key: Key) -> Option<RequestIndex> {
         let index = if is_in_order(key.word) {
             let (before, index) = self.chains.find_in_order(slab, key)?;
             self.chains.unlink(slab, before, index, key);
             index
-        } else if key.is_wild() {
-            let index = self.peek(slab, key)?;
+        } else {
+            let index = self.peek_wild(slab, key)?;
             self.chains.remove(slab, index);
             self.wild_matches += 1;
-            index
-        } else {
-            let (before, index) = self.chains.find(slab, key)?;
-            self.chains.unlink(slab, before, index, key);
             index
         };
         self.unlink(slab, index);
@@ -139,6 +170,9 @@ impl UnexpectedQueue {
 
     /// Takes a message out of the order of arrival.
     fn unlink(&mut self, slab: &mut RequestSlab, index: RequestIndex) {
+        if self.lists.is_some() {
+            self.unlist(slab, index);
+        }
         let (earlier, later) = (slab.entry(index).earlier, slab.entry(index).later);
         if earlier == RequestIndex::NONE {
             self.oldest = later;
@@ -152,6 +186,17 @@ impl UnexpectedQueue {
             self.newest = earlier;
         } else {
             slab.entry_mut(later).earlier = earlier;
+        }
+    }
+
+    /// Takes a message out of the lists, and gives these up with the last one.
+    #[cold]
+    #[inline(never)]
+    fn unlist(&mut self, slab: &RequestSlab, index: RequestIndex) {
+        let is_last = self.oldest == index && self.newest == index;
+        match &mut self.lists {
+            Some(lists) if !is_last => lists.remove(slab, index),
+            lists => *lists = None,
         }
     }
 }
