@@ -5,9 +5,10 @@
 //! reached by loads and stores, other memory by cross-memory attach. Which of them holds for all members, because the attaching member
 //! decides.
 
+use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
-use fabric::regions::{self, Found, Region};
+use fabric::regions::{self, Found, Region, Regions};
 
 use super::heap;
 use super::lend::Lent;
@@ -19,38 +20,40 @@ use crate::settings::RmaPath;
 /// What this member attached.
 #[derive(Debug, Default)]
 pub(super) struct Attached {
-    /// Sorted by address; those without bytes are not published, and neighbours as one.
-    regions: Vec<Region>,
-    /// Offset of the table in the node segment, and the number of regions that it has room for.
+    /// By address, and those with one address, of which one at most has bytes, in the order of their calls.
+    regions: BTreeMap<(u64, u64), Region>,
+    /// Calls of MPI_Win_attach so far.
+    calls: u64,
+    /// Those with bytes, as they are published.
+    joined: Regions,
+    /// Offset of the table in the node segment, and the number of blocks that it has room for.
     table: Option<(u64, usize)>,
     /// Memory of the node segment that was taken to be attached.
     pub(super) lent: Vec<Lent>,
 }
 
 impl Attached {
-    /// The regions with neighbours joined, because an operation may reach from one into the next.
-    fn joined(&self) -> Vec<Region> {
-        let mut joined: Vec<Region> = Vec::new();
-        for region in self.regions.iter().filter(|region| region.bytes > 0) {
-            match joined.last_mut() {
-                Some(last) if is_continued(last, region) => last.bytes += region.bytes,
-                _ => joined.push(*region),
-            }
-        }
-        joined
+    /// A region that has bytes in common with memory that ends at `end`.
+    fn overlapping(&self, address: u64, end: u64) -> Option<&Region> {
+        // Of the regions with bytes that start before the end, only the last can reach beyond the start; joined ones reach as far.
+        self.joined
+            .last_before(end)
+            .filter(|it| it.end() > address)?;
+        let before_end = self.regions.range(..(end, 0)).rev();
+        before_end
+            .map(|(_, region)| region)
+            .find(|region| region.bytes > 0)
+    }
+
+    /// The region that was attached first of those at an address.
+    fn at(&self, address: u64) -> Option<((u64, u64), Region)> {
+        let mut here = self.regions.range((address, 0)..=(address, u64::MAX));
+        here.next().map(|(&key, &region)| (key, region))
     }
 }
 
-/// Whether a region begins where another one ends, in memory of the same kind.
-const fn is_continued(region: &Region, next: &Region) -> bool {
-    let is_next = region.address + region.bytes == next.address;
-    let are_private = region.shared == 0 && next.shared == 0;
-    let are_shared = region.shared != 0 && region.shared + region.bytes == next.shared;
-    is_next && (are_private || are_shared)
-}
-
-/// Regions of a member's first table.
-const FIRST_CAPACITY: usize = 64;
+/// Blocks of a member's first table.
+const FIRST_CAPACITY: usize = 4;
 
 impl Window {
     fn check_dynamic(&self) -> Result<()> {
@@ -99,24 +102,23 @@ impl Window {
             return Err(self.bad_region(region.address, format!("the address of {bytes} bytes")));
         };
         let mut attached = self.attached.lock().unwrap_or_else(PoisonError::into_inner);
-        let overlaps = |other: &&Region| {
-            let other_end = other.address + other.bytes;
-            region.bytes > 0 && other.bytes > 0 && region.address < other_end && other.address < end
-        };
-        if let Some(other) = attached.regions.iter().find(overlaps) {
+        let other = attached.overlapping(region.address, end);
+        if let Some(other) = other.filter(|_| bytes > 0) {
             let expected = format!(
                 "{bytes} bytes that are not attached: {} bytes at {:#x} are",
                 other.bytes, other.address
             );
             return Err(self.bad_region(region.address, expected));
         }
-        let place = attached
-            .regions
-            .partition_point(|other| other.address <= region.address);
-        attached.regions.insert(place, region);
-        self.publish(&mut attached).inspect_err(|_| {
-            attached.regions.remove(place);
-        })
+        self.make_room(&mut attached)?;
+        let key = (region.address, attached.calls);
+        attached.calls += 1;
+        attached.regions.insert(key, region);
+        if bytes > 0 {
+            attached.joined.add(region);
+        }
+        self.publish(&mut attached);
+        Ok(())
     }
 
     /// Ends the access to memory that was attached (MPI_Win_detach).
@@ -127,41 +129,45 @@ impl Window {
         self.check_dynamic()?;
         let address = base as u64;
         let mut attached = self.attached.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = attached
-            .regions
-            .iter()
-            .position(|region| region.address == address);
-        let Some(place) = found else {
+        let Some((key, region)) = attached.at(address) else {
             let expected = format!(
                 "the start of one of the {} ranges that are attached",
                 attached.regions.len()
             );
             return Err(self.bad_region(address, expected));
         };
-        attached.regions.remove(place);
-        self.publish(&mut attached)
-    }
-
-    /// Shows the other members what is attached.
-    fn publish(&self, attached: &mut Attached) -> Result<()> {
-        let Some(view) = &self.own().view else {
-            return Ok(());
-        };
-        let joined = attached.joined();
-        let table = match attached.table {
-            Some((table, capacity)) if joined.len() <= capacity => table,
-            _ => self.longer_table(attached, joined.len())?,
-        };
-        regions::publish(self.process().node(), view.board(), table, &joined);
+        self.make_room(&mut attached)?;
+        attached.regions.remove(&key);
+        if region.bytes > 0 {
+            attached.joined.cut(&region);
+        }
+        self.publish(&mut attached);
         Ok(())
     }
 
-    /// Takes memory for a table; that of the old one is given back with the window.
-    fn longer_table(&self, attached: &mut Attached, regions: usize) -> Result<u64> {
-        let capacity = (2 * regions).max(FIRST_CAPACITY);
+    /// Shows the other members what has changed, in a table with room for it ([`Self::make_room`]).
+    fn publish(&self, attached: &mut Attached) {
+        let (Some(view), Some(table)) = (&self.own().view, attached.table) else {
+            return attached.joined.forget_changes();
+        };
+        let node = self.process().node();
+        regions::publish(node, view.board(), table, &mut attached.joined);
+    }
+
+    /// Takes memory for a table that holds what will be attached, if other members read it; that of the old one is given back with the
+    /// window.
+    fn make_room(&self, attached: &mut Attached) -> Result<()> {
+        let needed = attached.joined.needed_blocks();
+        let has_room = attached
+            .table
+            .is_some_and(|(_, capacity)| needed <= capacity);
+        if has_room || self.own().view.is_none() {
+            return Ok(());
+        }
+        let capacity = (2 * needed).max(FIRST_CAPACITY);
         let process = self.process();
-        let memory = heap::take(process, regions::table_bytes(capacity) as usize)
-            .map_err(|error| self.annotate(error))?;
+        let bytes = regions::table_bytes(capacity).unwrap_or(usize::MAX);
+        let memory = heap::take(process, bytes).map_err(|error| self.annotate(error))?;
         let table = process
             .node()
             .offset_of(memory.address, memory.bytes)
@@ -169,7 +175,8 @@ impl Window {
         let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
         owned.push(memory);
         attached.table = Some((table, capacity));
-        Ok(table)
+        attached.joined.change_all();
+        Ok(())
     }
 
     /// The address of bytes that this member attached.
@@ -178,12 +185,10 @@ impl Window {
     /// MPI_ERR_RMA_RANGE.
     pub(super) fn attached_bytes(&self, address: u64, bytes: u64) -> Result<*mut u8> {
         let attached = self.attached.lock().unwrap_or_else(PoisonError::into_inner);
-        let holds = |region: &&Region| {
-            let distance = address.checked_sub(region.address);
-            let end = distance.and_then(|distance| distance.checked_add(bytes));
-            end.is_some_and(|end| end <= region.bytes)
-        };
-        if bytes == 0 || attached.joined().iter().any(|region| holds(&region)) {
+        let end = address.checked_add(bytes);
+        let region = attached.joined.last_before(address.saturating_add(1));
+        let holds = |region: Region| end.is_some_and(|end| end <= region.end());
+        if bytes == 0 || region.is_some_and(holds) {
             return Ok(address as *mut u8);
         }
         let text = format!("{bytes} bytes at {address:#x} are not attached (MPI_Win_attach)");
