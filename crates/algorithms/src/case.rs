@@ -65,6 +65,11 @@ impl Case {
         }
     }
 
+    /// Bytes of the vector or of all blocks for each rank, rounded down.
+    pub fn share(&self) -> u64 {
+        self.total as u64 / u64::from(self.ranks.max(1))
+    }
+
     /// The same without memory that the members share.
     pub const fn without_shared(self) -> Self {
         Self {

@@ -137,7 +137,7 @@ fn rule(line: &str) -> Result<Option<Rule>, Problem> {
         let names: Vec<&str> = Operation::ALL.iter().map(|one| one.name()).collect();
         return Err(first.problem(format!("an operation: {}", names.join(", "))));
     };
-    let mut conditions = [None; 4];
+    let mut conditions = [None; CONDITIONS.len()];
     let (mut oversubscribed, mut commutative, mut used) = (None, None, None);
     let mut end = first;
     for &word in rest {
@@ -167,12 +167,13 @@ fn rule(line: &str) -> Result<Option<Rule>, Problem> {
     let Some((algorithm, parameter)) = used else {
         return Err(end.problem("use=ALGORITHM"));
     };
-    let [ranks, nodes, bytes, total] = conditions.map(|range| range.unwrap_or(Range::ALL));
+    let [ranks, nodes, bytes, total, share] = conditions.map(|range| range.unwrap_or(Range::ALL));
     Ok(Some(Rule {
         ranks,
         nodes,
         bytes,
         total,
+        share,
         oversubscribed,
         commutative,
         algorithm,
@@ -184,8 +185,8 @@ fn rule(line: &str) -> Result<Option<Rule>, Problem> {
 
 /// The old name of `oversubscribed=`.
 const OLD_KEY: &str = "crowded=";
-const CONDITIONS: [&str; 4] = ["ranks", "nodes", "bytes", "total"];
-const KEYS: &str = "ranks=RANGE, nodes=RANGE, bytes=RANGE, total=RANGE, oversubscribed=yes|no, commutative=yes|no or use=ALGORITHM";
+const CONDITIONS: [&str; 5] = ["ranks", "nodes", "bytes", "total", "share"];
+const KEYS: &str = "ranks=RANGE, nodes=RANGE, bytes=RANGE, total=RANGE, share=RANGE, oversubscribed=yes|no, commutative=yes|no or use=ALGORITHM";
 const RANGE: &str = "N, A..B, A.., ..B or *, with numbers that may end in K, M or G";
 
 fn yes_or_no(value: Word<'_>) -> Result<bool, Problem> {
@@ -288,15 +289,15 @@ mod tests {
                 .iter()
                 .filter(|rule| rule.algorithm.operation() == operation);
             let last = own.next_back().unwrap();
-            let conditions = [last.ranks, last.nodes, last.bytes, last.total];
-            assert_eq!((conditions, last.commutative), ([Range::ALL; 4], None));
+            let conditions = [last.ranks, last.nodes, last.bytes, last.total, last.share];
+            assert_eq!((conditions, last.commutative), ([Range::ALL; 5], None));
         }
     }
 
     #[test]
     fn a_line_gives_a_rule() {
         let (rules, problems) = rules(
-            "# remark\n\n  bcast ranks=3..8 nodes=2.. bytes=..4K total=7 oversubscribed=yes commutative=no use=chain:1M # more\n\
+            "# remark\n\n  bcast ranks=3..8 nodes=2.. bytes=..4K total=7 share=..9 oversubscribed=yes commutative=no use=chain:1M # more\n\
              allreduce ranks=* use=ring",
         );
         assert_eq!(problems, []);
@@ -312,7 +313,7 @@ mod tests {
 
     #[test]
     fn rules_are_printed_as_they_are_read() {
-        let lines = "bcast ranks=3..8 nodes=2.. bytes=..4K total=7 oversubscribed=yes commutative=no use=chain:1M\n\
+        let lines = "bcast ranks=3..8 nodes=2.. bytes=..4K total=7 share=..9 oversubscribed=yes commutative=no use=chain:1M\n\
                      scan use=linear\nalltoall bytes=1025 use=linear:8";
         let (rules, _) = rules(lines);
         let printed: Vec<String> = rules.iter().map(ToString::to_string).collect();

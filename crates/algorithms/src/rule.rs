@@ -61,6 +61,8 @@ pub struct Rule {
     pub bytes: Range,
     /// Bytes of all blocks that match.
     pub total: Range,
+    /// Bytes of the vector or of all blocks, divided by the number of ranks, that match.
+    pub share: Range,
     /// Whether only nodes with more ranks than cores match, or only others.
     pub oversubscribed: Option<bool>,
     /// Whether only operations that commute match, or only others.
@@ -89,6 +91,7 @@ impl Rule {
             && self
                 .oversubscribed
                 .is_none_or(|wanted| wanted == case.oversubscribed)
+            && (self.share == Range::ALL || self.share.contains(case.share()))
     }
 
     /// The first condition that a case does not meet; `None` if the rule matches.
@@ -98,6 +101,7 @@ impl Rule {
             ("nodes", self.nodes, u64::from(case.nodes)),
             ("bytes", self.bytes, case.bytes as u64),
             ("total", self.total, case.total as u64),
+            ("share", self.share, case.share()),
         ];
         let outside = numbers.iter().find(|one| !one.1.contains(one.2));
         let differs = |wanted: Option<bool>, is: bool| wanted.is_some_and(|wanted| wanted != is);
@@ -119,6 +123,7 @@ impl fmt::Display for Rule {
             ("nodes", self.nodes),
             ("bytes", self.bytes),
             ("total", self.total),
+            ("share", self.share),
         ];
         for (name, range) in ranges.iter().filter(|one| one.1 != Range::ALL) {
             write!(formatter, " {name}={range}")?;

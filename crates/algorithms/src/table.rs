@@ -165,9 +165,14 @@ impl Table {
             let blocks = u64::from(ranks.max(1));
             let edges = [rule.bytes.low, rule.bytes.high];
             let totals = [rule.total.low, rule.total.high];
+            // A share is a block where there are blocks, else a part of the vector.
+            let shares = [rule.share.low, rule.share.high];
+            let parts = [rule.share.low, rule.share.high.saturating_add(1)];
             edges
                 .into_iter()
                 .chain(totals.map(|edge| edge / blocks))
+                .chain(shares)
+                .chain(parts.map(|edge| edge.saturating_mul(blocks)))
                 .flat_map(|edge| [edge.saturating_sub(1), edge, edge.saturating_add(1)])
         });
         let mut points: Vec<usize> = edges
@@ -191,7 +196,7 @@ mod tests {
     /// The choice of a call and its explanation agree.
     #[test]
     fn a_rule_matches_where_no_condition_is_missed() {
-        let text = "bcast ranks=3..8 nodes=2.. bytes=..4K total=7..9000 oversubscribed=yes commutative=no use=chain";
+        let text = "bcast ranks=3..8 nodes=2.. bytes=..4K total=7..9000 share=1..600 oversubscribed=yes commutative=no use=chain";
         let (table, problems) = Table::with("test", text);
         assert_eq!(problems, []);
         let rule = &table.rules(Operation::Bcast)[0];
@@ -213,7 +218,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(matched, 2 * 2 * 2);
+        assert_eq!(matched, 2 * 2);
     }
 
     /// Members of which some look at a rule's algorithm and others at a limit of bytes come to the same.

@@ -160,3 +160,68 @@ fn leaders_send_what_as_many_ranks_would() {
         }
     }
 }
+
+/// The rounds of the algorithm that the library's rules choose.
+fn chosen_rounds(operation: Operation, ranks: u32, nodes: u32, bytes: usize) -> u64 {
+    let case = Case::new(operation, ranks, bytes, nodes);
+    let verdicts = Table::builtin().examine(operation, &case);
+    let rule = verdicts.last().unwrap().rule;
+    Cost::of(rule.algorithm, rule.parameter, &case).rounds
+}
+
+/// Where each rank has little, the rounds grow with the logarithm of the number of ranks.
+#[test]
+fn few_bytes_of_many_ranks_take_few_rounds() {
+    const MOST: u64 = 64;
+    let shapes = [
+        (1 << 20, 1 << 14),
+        (1 << 20, 1 << 20),
+        (100_000, 100_000),
+        (100_000, 1_563),
+        (65_536, 65_536),
+        (65_536, 1_024),
+        (4_096, 4_096),
+        (1_000, 1_000),
+    ];
+    for (ranks, nodes) in shapes {
+        let each = |bytes: usize| bytes * ranks as usize;
+        for (operation, bytes) in [
+            (Operation::Barrier, 0),
+            (Operation::Bcast, 8),
+            (Operation::Bcast, 256 << 10),
+            (Operation::Bcast, each(64) / (ranks / nodes) as usize),
+            (Operation::Allgather, 8),
+            (Operation::Allgather, 16),
+            (Operation::Reduce, each(8)),
+            (Operation::Allreduce, 8),
+            (Operation::Allreduce, each(8)),
+            (Operation::ReduceScatter, 8),
+            (Operation::ReduceScatter, 64),
+            (Operation::Scan, 8),
+        ] {
+            let rounds = chosen_rounds(operation, ranks, nodes, bytes);
+            let name = operation.name();
+            assert!(
+                rounds <= MOST,
+                "{name} of {bytes} bytes on {ranks} ranks, {nodes} nodes: {rounds} rounds"
+            );
+        }
+    }
+}
+
+/// Where each rank has much, data go round the ranks, each byte once.
+#[test]
+fn many_bytes_of_few_ranks_go_round() {
+    for (operation, bytes, expected) in [
+        (Operation::Bcast, 1 << 20, "scatter_ring"),
+        (Operation::Allgather, 256 << 10, "ring"),
+        (Operation::ReduceScatter, 256 << 10, "pairwise"),
+    ] {
+        for ranks in [3, 8, 24, 64] {
+            let case = Case::new(operation, ranks, bytes, ranks);
+            let verdicts = Table::builtin().examine(operation, &case);
+            let chosen = verdicts.last().unwrap().rule.algorithm;
+            assert_eq!(chosen.name(), expected, "{ranks} ranks");
+        }
+    }
+}

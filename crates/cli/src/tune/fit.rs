@@ -162,6 +162,7 @@ pub(super) fn rules(measured: &[Measured]) -> String {
                 nodes: nodes(&own),
                 bytes: run.bytes,
                 total: Range::ALL,
+                share: Range::ALL,
                 oversubscribed: None,
                 commutative: None,
                 algorithm: run.candidate.algorithm,
