@@ -125,22 +125,30 @@ pub(crate) unsafe fn MPI_Group_translate_ranks(
             GROUPS.find(group2, "group2")?,
         );
         // SAFETY: passed on.
-        for (index, &rank) in unsafe { ranks("ranks1", n, ranks1) }?.iter().enumerate() {
-            let translated = if rank == MPI_PROC_NULL {
-                MPI_PROC_NULL
-            } else {
-                let member = usize::try_from(rank)
-                    .ok()
-                    .and_then(|rank| a.members().get(rank));
-                let member = member.ok_or_else(|| {
-                    let expected = match a.size() {
-                        0 => "MPI_PROC_NULL, because group1 is empty".to_owned(),
-                        size => format!("ranks of group1, 0..{}, or MPI_PROC_NULL", size - 1),
-                    };
-                    let error = Error::argument(ErrorClass::ERR_RANK, "ranks1", rank, expected);
-                    error.at_index(index)
-                })?;
-                b.rank_of(*member).map_or(MPI_UNDEFINED, |rank| rank as i32)
+        let ranks = unsafe { ranks("ranks1", n, ranks1) }?;
+        let member = |(index, &rank): (usize, &i32)| {
+            let place = usize::try_from(rank).ok();
+            let member = place.and_then(|place| a.members().get(place)).copied();
+            member.ok_or_else(|| {
+                let expected = match a.size() {
+                    0 => "MPI_PROC_NULL, because group1 is empty".to_owned(),
+                    size => format!("ranks of group1, 0..{}, or MPI_PROC_NULL", size - 1),
+                };
+                let error = Error::argument(ErrorClass::ERR_RANK, "ranks1", rank, expected);
+                error.at_index(index)
+            })
+        };
+        let named = ranks.iter().enumerate();
+        let named = named.filter(|&(_, &rank)| rank != MPI_PROC_NULL);
+        let members: Vec<u32> = named.map(member).collect::<Result<_>>()?;
+        let mut found = b.ranks_of_each(&members).into_iter();
+        for (index, &rank) in ranks.iter().enumerate() {
+            let translated = match rank {
+                MPI_PROC_NULL => MPI_PROC_NULL,
+                _ => found
+                    .next()
+                    .flatten()
+                    .map_or(MPI_UNDEFINED, |rank| rank as i32),
             };
             // SAFETY: the array has `n` entries (crate head).
             unsafe { *ranks2.add(index) = translated };

@@ -45,20 +45,38 @@ impl Group {
         &self.members
     }
 
-    /// The rank of a process in this group.
+    /// The rank of a process in this group. Of several processes: [`Self::ranks_of`].
     pub fn rank_of(&self, process: u32) -> Option<u32> {
+        #[cfg(test)]
+        tests::count_search();
         self.members
             .iter()
             .position(|&member| member == process)
             .map(|rank| rank as u32)
     }
 
-    fn ranks(&self) -> HashMap<u32, u32> {
-        self.members
-            .iter()
-            .zip(0..)
-            .map(|(&member, rank)| (member, rank))
-            .collect()
+    /// The ranks here of the members of another group, in its order.
+    ///
+    /// # Errors
+    /// The first of its members that is none of this group.
+    pub fn ranks_of(&self, other: &Self) -> std::result::Result<Vec<u32>, u32> {
+        let found = self.ranks_of_each(&other.members).into_iter();
+        let ranks = found.zip(other.members());
+        ranks.map(|(rank, &member)| rank.ok_or(member)).collect()
+    }
+
+    /// The rank of each of some processes in this group.
+    pub fn ranks_of_each(&self, processes: &[u32]) -> Vec<Option<u32>> {
+        let all = processes.iter().copied();
+        if processes.len() <= MOST_SEARCHES {
+            return all.map(|process| self.rank_of(process)).collect();
+        }
+        let mine = self.ranks();
+        all.map(|process| mine.get(process)).collect()
+    }
+
+    fn ranks(&self) -> Ranks {
+        Ranks::of(&self.members)
     }
 
     /// Members of this group, then those of `other` that are not in it.
@@ -68,7 +86,7 @@ impl Group {
         let rest = other
             .members
             .iter()
-            .filter(|member| !mine.contains_key(member));
+            .filter(|member| mine.get(**member).is_none());
         Self::new(self.members.iter().chain(rest).copied().collect::<Vec<_>>())
     }
 
@@ -79,7 +97,7 @@ impl Group {
         Self::new(
             self.members
                 .iter()
-                .filter(|member| theirs.contains_key(member))
+                .filter(|member| theirs.get(**member).is_some())
                 .copied()
                 .collect::<Vec<_>>(),
         )
@@ -92,7 +110,7 @@ impl Group {
         Self::new(
             self.members
                 .iter()
-                .filter(|member| !theirs.contains_key(member))
+                .filter(|member| theirs.get(**member).is_none())
                 .copied()
                 .collect::<Vec<_>>(),
         )
@@ -196,7 +214,10 @@ impl Group {
         }
         let mine = self.ranks();
         let same = self.size() == other.size()
-            && other.members.iter().all(|member| mine.contains_key(member));
+            && other
+                .members
+                .iter()
+                .all(|&member| mine.get(member).is_some());
         if same {
             Comparison::Similar
         } else {
@@ -205,8 +226,51 @@ impl Group {
     }
 }
 
+/// Members that are searched one by one: a search is faster than finding out the ranks of all.
+const MOST_SEARCHES: usize = 4;
+
+/// The ranks of the members of a group, by member: an array where their numbers are close together, else a hash table.
+enum Ranks {
+    Array { least: u32, ranks: Vec<u32> },
+    Table(HashMap<u32, u32>),
+}
+
+impl Ranks {
+    /// Instead of the rank of a number that is none of a member.
+    const NONE: u32 = u32::MAX;
+    /// Entries that an array may have for each member.
+    const MOST_ENTRIES: usize = 8;
+
+    fn of(members: &[u32]) -> Self {
+        let least = members.iter().copied().min().unwrap_or(0);
+        let most = members.iter().copied().max().unwrap_or(0);
+        let entries = (most - least) as usize + 1;
+        if entries / Self::MOST_ENTRIES > members.len() {
+            return Self::Table(members.iter().copied().zip(0..).collect());
+        }
+        let mut ranks = vec![Self::NONE; entries];
+        for (&member, rank) in members.iter().zip(0..) {
+            ranks[(member - least) as usize] = rank;
+        }
+        Self::Array { least, ranks }
+    }
+
+    fn get(&self, member: u32) -> Option<u32> {
+        match self {
+            Self::Array { least, ranks } => {
+                let place = member.checked_sub(*least)?;
+                let rank = ranks.get(place as usize).copied();
+                rank.filter(|&rank| rank != Self::NONE)
+            }
+            Self::Table(ranks) => ranks.get(&member).copied(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -223,6 +287,39 @@ mod tests {
         assert!(
             a.include(&[1, 1]).is_err() && a.include(&[3]).is_err() && a.include(&[-1]).is_err()
         );
+    }
+
+    thread_local! {
+        static SEARCHES: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// Counts a search through the members of a group.
+    pub(super) fn count_search() {
+        SEARCHES.set(SEARCHES.get() + 1);
+    }
+
+    /// The searches of this thread so far.
+    fn searches() -> u64 {
+        SEARCHES.get()
+    }
+
+    #[test]
+    fn ranks_of_many_members_are_found_without_a_search_for_each() {
+        let many = 1 << 20;
+        let whole = Group::new((0..many).collect::<Vec<u32>>());
+        let reversed = Group::new((0..many).rev().collect::<Vec<u32>>());
+        let scattered = Group::new((0..1000).map(|one| one * 1_000_003).collect::<Vec<u32>>());
+        let before = searches();
+        let ranks = whole.ranks_of(&reversed).unwrap();
+        assert!(ranks.iter().copied().eq((0..many).rev()));
+        assert_eq!(whole.ranks_of(&Group::new([3, many, 4, 5, 6])), Err(many));
+        let some = [2_000_006, 2_000_007, 0, 1, 999 * 1_000_003];
+        let expected = [Some(2), None, Some(0), None, Some(999)];
+        assert_eq!(scattered.ranks_of_each(&some), expected);
+        assert_eq!(whole.compare(&reversed), Comparison::Similar);
+        assert_eq!(searches(), before);
+        assert_eq!(whole.ranks_of_each(&[7, many]), [Some(7), None]);
+        assert_eq!(searches(), before + 2);
     }
 
     #[test]

@@ -105,9 +105,7 @@ impl Watchers {
     /// Notes that a member of a group and all others wait for each other. Other endpoints of the process only may learn of it.
     pub(crate) fn meet(&self, group: &Group, member: u32) {
         for watcher in self.locked().iter().filter_map(Weak::upgrade) {
-            let members = watcher.group.members();
-            let is_there = |&member: &u32| group.rank_of(member).is_some();
-            let all_are = watcher.group == *group || members.iter().all(is_there);
+            let all_are = watcher.group == *group || group.ranks_of(&watcher.group).is_ok();
             if all_are && watcher.member == member {
                 watcher.meet();
             } else {

@@ -348,7 +348,7 @@ pub fn split(
 /// # Errors
 /// MPI_ERR_GROUP when the group is no subset, or when its members named different groups.
 pub fn create(parent: &Arc<Comm>, group: &Group, call: &'static str) -> Result<Option<Arc<Comm>>> {
-    check_subset(parent, group)?;
+    ranks_in(parent, group)?;
     // Members of one group share the colour that is their first member's rank; keys keep the group's order.
     let me = group.rank_of(parent.member());
     let (color, key) = match (me, group.members().first()) {
@@ -383,30 +383,24 @@ pub fn create(parent: &Arc<Comm>, group: &Group, call: &'static str) -> Result<O
     }
 }
 
-fn check_subset(parent: &Comm, group: &Group) -> Result<()> {
-    let outsider = group
-        .members()
-        .iter()
-        .find(|&&member| parent.group().rank_of(member).is_none());
-    match outsider {
-        None => Ok(()),
-        Some(outsider) => {
-            let capacity = parent.process.capacity();
-            let value = match outsider / capacity {
-                0 => format!("a group with rank {outsider} of the job"),
-                _ => format!(
-                    "a group with an endpoint of rank {} of the job",
-                    outsider % capacity
-                ),
-            };
-            Err(parent.annotate(Error::argument(
-                ErrorClass::ERR_GROUP,
-                "group",
-                value,
-                "a subset of the communicator",
-            )))
-        }
-    }
+/// The ranks in `parent` of the members of a group.
+fn ranks_in(parent: &Comm, group: &Group) -> Result<Vec<u32>> {
+    parent.group().ranks_of(group).map_err(|outsider| {
+        let capacity = parent.process.capacity();
+        let value = match outsider / capacity {
+            0 => format!("a group with rank {outsider} of the job"),
+            _ => format!(
+                "a group with an endpoint of rank {} of the job",
+                outsider % capacity
+            ),
+        };
+        parent.annotate(Error::argument(
+            ErrorClass::ERR_GROUP,
+            "group",
+            value,
+            "a subset of the communicator",
+        ))
+    })
 }
 
 /// A communicator for a subgroup of `parent`, called by its members only; the tag tells calls apart that are made at the same
@@ -420,9 +414,9 @@ pub fn create_group(
     tag: i32,
     call: &'static str,
 ) -> Result<Option<Arc<Comm>>> {
-    check_subset(parent, group)?;
+    let ranks = ranks_in(parent, group)?;
     crate::p2p::check_tag(tag, false)?;
-    let made = meet(parent, group, tag as u32, call)?;
+    let made = meet(parent, (group, ranks), tag as u32, call)?;
     if let Some(comm) = &made {
         comm.inherit_error_handler(parent);
         comm.tell_origin(call, parent);
@@ -434,14 +428,16 @@ pub fn create_group(
 /// made at the same time (MPI_Comm_create_from_group).
 ///
 /// # Errors
-/// MPI_ERR_OTHER when no context is left.
+/// MPI_ERR_GROUP for a group with endpoints, MPI_ERR_NO_MEM when no context is left.
 pub fn create_from_group(
     process: &'static Process,
     group: &Group,
     text: &str,
     call: &'static str,
 ) -> Result<Option<Arc<Comm>>> {
-    meet(process.bootstrap(), group, hash(text), call)
+    let everyone = process.bootstrap();
+    let ranks = ranks_in(everyone, group)?;
+    meet(everyone, (group, ranks), hash(text), call)
 }
 
 /// 31 bits of a text (FNV-1a).
@@ -450,10 +446,10 @@ pub(super) fn hash(text: &str) -> u32 {
     text.as_bytes().iter().fold(0x811c_9dc5, mix) >> 1
 }
 
-/// The members of `group` meet on `parent` and agree on a communicator; `None` at a rank that is no member.
+/// The members of `group`, which have these ranks in `parent`, meet there and agree on a communicator; `None` at a rank that is no member.
 fn meet(
     parent: &Arc<Comm>,
-    group: &Group,
+    (group, ranks): (&Group, Vec<u32>),
     tag: u32,
     call: &'static str,
 ) -> Result<Option<Arc<Comm>>> {
@@ -461,11 +457,7 @@ fn meet(
     let Some(me) = group.rank_of(parent.member()) else {
         return Ok(None);
     };
-    let ranks = group
-        .members()
-        .iter()
-        .map(|&member| parent.group().rank_of(member).unwrap_or(0));
-    let mut coll = Collective::among(parent.clone(), tag, me, ranks.collect());
+    let mut coll = Collective::among(parent.clone(), tag, me, ranks.into());
     let context = block_on(parent.vci(), call, async {
         let context = agree_context(&mut coll, process.contexts.has_room()).await?;
         coll.outcome().map(|()| context)

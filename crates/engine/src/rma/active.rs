@@ -17,19 +17,16 @@ use crate::vci::Awaited;
 impl Window {
     /// The ranks of the members of a group.
     fn ranks(&self, group: &Group) -> Result<Vec<u32>> {
-        let rank = |member: &u32| {
-            self.group().rank_of(*member).ok_or_else(|| {
-                let value = format!("a group with process {member} of MPI_COMM_WORLD");
-                let error = Error::argument(
-                    ErrorClass::ERR_GROUP,
-                    "group",
-                    value,
-                    "members of the window",
-                );
-                self.annotate(error)
-            })
-        };
-        group.members().iter().map(rank).collect()
+        self.group().ranks_of(group).map_err(|outsider| {
+            let value = format!("a group with process {outsider} of MPI_COMM_WORLD");
+            let error = Error::argument(
+                ErrorClass::ERR_GROUP,
+                "group",
+                value,
+                "members of the window",
+            );
+            self.annotate(error)
+        })
     }
 
     pub(super) fn awaited(&self, rank: u32) -> Awaited {
