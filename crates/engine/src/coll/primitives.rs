@@ -13,7 +13,7 @@ use super::scratch::Room;
 use super::step::Step;
 use crate::allocate;
 use crate::comm::Comm;
-use crate::comm::node_map::NodeMap;
+use crate::comm::node_map::{Leaders, NodeMap};
 use crate::datatype::{Datatype, Signature};
 use crate::errors::{Error, Result};
 use crate::identity::Rank;
@@ -299,6 +299,13 @@ impl Flat {
     }
 }
 
+/// Some ranks of a communicator.
+enum Members {
+    Listed(Box<[u32]>),
+    /// One of each node.
+    Leaders(Leaders),
+}
+
 /// The ranks and the tag of one collective operation, and its first error.
 pub(crate) struct Collective {
     pub(crate) comm: Arc<Comm>,
@@ -306,7 +313,7 @@ pub(crate) struct Collective {
     pub(crate) size: u32,
     pub(super) tag: u32,
     /// Ranks of the communicator that take part; all if `None`.
-    members: Option<Box<[u32]>>,
+    members: Option<Members>,
     /// Whether each of them is on a node of its own.
     pub(crate) apart: bool,
     failure: Option<Error>,
@@ -347,13 +354,13 @@ impl Collective {
     }
 
     /// The level of this operation between nodes: one rank on each takes part, this one with index `me`.
-    pub(crate) fn between_nodes(&self, me: u32, leaders: Box<[u32]>) -> Self {
+    pub(crate) fn between_nodes(&self, me: u32, leaders: Leaders) -> Self {
         Self {
             comm: self.comm.clone(),
             rank: me,
-            size: leaders.len() as u32,
+            size: leaders.count(),
             tag: self.tag,
-            members: Some(leaders),
+            members: Some(Members::Leaders(leaders)),
             apart: true,
             failure: None,
         }
@@ -366,7 +373,7 @@ impl Collective {
             rank: me,
             size: members.len() as u32,
             tag: tag | AMONG_SOME,
-            members: Some(members),
+            members: Some(Members::Listed(members)),
             apart: false,
             failure: None,
         }
@@ -397,8 +404,11 @@ impl Collective {
     }
 
     pub(super) fn real(&self, rank: u32) -> Rank {
-        let members = self.members.as_ref();
-        Rank::new(members.map_or(rank, |members| members[rank as usize]))
+        Rank::new(match &self.members {
+            None => rank,
+            Some(Members::Listed(ranks)) => ranks[rank as usize],
+            Some(Members::Leaders(leaders)) => leaders.of(rank),
+        })
     }
 
     /// The rank `distance` above, cyclically; `distance` is at most the size.

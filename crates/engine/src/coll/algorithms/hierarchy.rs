@@ -38,10 +38,10 @@ struct Levels {
 
 impl Levels {
     fn new(coll: &Collective, node: &NodeMap, root: Option<u32>) -> Self {
-        let leaders = node.leaders(root);
-        let leader = leaders[node.index as usize];
+        let leader = node.leader(root);
+        let between = || coll.between_nodes(node.index, node.leaders(root));
         Self {
-            between: (leader == coll.rank).then(|| coll.between_nodes(node.index, leaders)),
+            between: (leader == coll.rank).then(between),
             within: coll.within_node(node),
             leader: node.local_rank(leader),
             home: root.map_or(0, |root| node.of[root as usize]),

@@ -218,6 +218,12 @@ fn only_leaders_send_and_no_more_than_they_must() {
     let settings = settings(VirtualNodes::Blocks(4), 1);
     on_members_with(&settings, 16, |member| {
         let (rank, leads) = (member.rank(), member.rank().is_multiple_of(4));
+        // Only those who talk to all leaders have a list of them.
+        for _ in 0..2 {
+            now(member, barrier(world(member)));
+        }
+        let has_list = world(member).node_map().unwrap().has_leaders();
+        assert_eq!(has_list, leads, "rank {rank}");
         // The members of each node agree on what they share.
         for _ in 0..2 {
             all_operations(member, 2, false);
