@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Context ids: what tells the messages of one communicator from those of another.
 //!
-//! A new communicator has a *leader*, the first member that the agreement asks. Its id is the leader's world rank joined with a
+//! A new communicator has a *leader*, the first member that has a number left. Its id is the leader's world rank joined with a
 //! number that the leader has not in use, so ids never clash when several leaders make communicators at once, and agreeing
-//! takes no more than telling the members one word: no search, no lock held across messages, no second try. The leader
+//! takes no more than telling the members one word: no search, no lock held across messages. The leader
 //! takes a number again when it has freed the communicator, oldest first and not before it has freed many others: what is
 //! still under way is then over everywhere, and memory does not grow with communicators that are gone.
 //!
@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 
 use sys::sync::Mutex;
 
-use crate::errors::{Error, ErrorClass, Result};
+use crate::errors::{Error, ErrorClass};
 
 /// Context id of MPI_COMM_WORLD.
 pub(crate) const WORLD: u32 = 0;
@@ -80,37 +80,50 @@ impl Contexts {
         }
     }
 
-    /// A context id that no communicator uses.
-    ///
-    /// # Errors
-    /// MPI_ERR_OTHER when this process leads as many communicators as there are numbers, MPI_ERR_NO_MEM when it can hold no
-    /// more.
-    pub(crate) fn take(&self) -> Result<u32> {
-        if !self.has_room() {
-            let text = "this process can hold no more communicators";
-            return Err(Error::new(ErrorClass::ERR_NO_MEM, text));
-        }
+    fn has_fresh(&self, numbers: &Numbers) -> bool {
+        u64::from(numbers.next) < (1 << self.number_bits) - 1
+    }
+
+    /// Whether [`Self::take`] would return an id.
+    pub(crate) fn has_number(&self) -> bool {
+        self.with(|numbers| self.has_fresh(numbers) || !numbers.freed.is_empty())
+    }
+
+    /// A context id that no communicator uses; `None` when this process leads as many communicators as there are numbers.
+    pub(crate) fn take(&self) -> Option<u32> {
         let number = self.with(|numbers| {
-            let fresh = u64::from(numbers.next) < (1 << self.number_bits) - 1;
-            if fresh && numbers.freed.len() < RESTING {
+            if self.has_fresh(numbers) && numbers.freed.len() < RESTING {
                 numbers.next += 1;
                 return Some(numbers.next - 1);
             }
             numbers.freed.pop_front()
-        });
-        match number {
-            Some(number) => {
-                let leader = u64::from(self.rank) << self.number_bits;
-                Ok(((leader | u64::from(number)) << 1) as u32)
-            }
-            None => {
-                let text = format!(
-                    "2^{} communicators led by this process exist already",
-                    self.number_bits
-                );
-                Err(Error::new(ErrorClass::ERR_OTHER, text))
-            }
-        }
+        })?;
+        let leader = u64::from(self.rank) << self.number_bits;
+        Some(((leader | u64::from(number)) << 1) as u32)
+    }
+
+    /// The error of `members` members of which none has a number left.
+    #[cold]
+    pub(crate) fn used_up(&self, members: u32) -> Error {
+        let text = format!(
+            "each of the {members} members leads 2^{} communicators already, which are all that it can lead",
+            self.number_bits
+        );
+        Error::new(ErrorClass::ERR_NO_MEM, text)
+    }
+
+    /// Leaves this process so many numbers.
+    #[cfg(test)]
+    pub(crate) fn leave(&self, numbers: u32) {
+        let next = (1 << self.number_bits) - 1 - numbers;
+        let freed = VecDeque::new();
+        self.with(|all| *all = Numbers { next, freed });
+    }
+
+    /// The leader of the communicator with this id.
+    #[cfg(test)]
+    pub(crate) const fn leader(&self, context: u32) -> u32 {
+        context >> 1 >> self.number_bits
     }
 
     /// Where in the order of its leader's communicators the one with this id is: 0 for those that every process has, then 1, 2...
@@ -169,14 +182,16 @@ mod tests {
     #[test]
     fn freed_ids_come_back_when_fresh_ones_are_used_up() {
         let leader = Contexts::new(5, 1 << 20);
-        let all: Vec<u32> = std::iter::from_fn(|| leader.take().ok()).collect();
+        let all: Vec<u32> = std::iter::from_fn(|| leader.take()).collect();
+        assert!(!leader.has_number());
         assert_eq!(all.len(), (1 << 10) - 1 - FIRST_NUMBER as usize);
         leader.give_back(PENDING);
         leader.give_back(all[7]);
         leader.give_back(all[3]);
         leader.give_back(WORLD);
+        assert!(leader.has_number());
         assert_eq!(leader.take().unwrap(), all[7]);
         assert_eq!(leader.take().unwrap(), all[3]);
-        assert!(leader.take().is_err());
+        assert!(leader.take().is_none() && !leader.has_number());
     }
 }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use super::members as create;
 use super::members::{
-    NONE_LEFT, agree_context, color_word, full_elsewhere, members_at, ranks_of_color,
+    NO_ROOM, agree_context, color_word, first_proposal, full_elsewhere, give_back_unless,
+    members_at, proposal, ranks_of_color,
 };
 use crate::coll::{self, Collective};
 use crate::comm::Comm;
@@ -155,24 +156,27 @@ async fn connect(
 ) -> Result<Arc<Comm>> {
     let process = local.process;
     let mut side = Collective::new(local.clone());
-    let inner = agree_context(&mut side, process.contexts.has_room()).await;
-    let mut words = vec![0];
+    let contexts = agree_on_two(&mut side, process.contexts.has_room()).await;
+    let give_back = || {
+        for context in contexts.iter().flatten() {
+            process.contexts.give_back(*context);
+        }
+    };
+    // A side without context ids says so, because the other one waits for it.
+    let proposal = contexts
+        .as_ref()
+        .map_or(NO_ROOM, |&[_, own]| u64::from(own));
+    let mut words = vec![proposal];
     if let Some(Err(error)) = &bridge {
         words[0] = NO_BRIDGE | error.class().0 as u64;
     } else if bridge.is_some() {
-        // A leader without a free context id says so, because the other side waits for the id.
-        let proposal = inner.as_ref().ok().map(|_| process.contexts.take());
-        words[0] = proposal.and_then(Result::ok).map_or(NONE_LEFT, u64::from);
         words.extend(local.group().members().iter().map(|&m| u64::from(m)));
     }
-    // The leader's proposal is known to its group before the other side's is.
-    let mut own = [words[0]];
-    side.bcast_words(&mut own, leader).await;
-    if own[0] & !u64::from(u32::MAX) == NO_BRIDGE {
-        if let Ok(inner) = inner {
-            process.contexts.give_back(inner);
-        }
-        let class = ErrorClass(own[0] as i32);
+    let mut first = [words[0]];
+    side.bcast_words(&mut first, leader).await;
+    if first[0] & !u64::from(u32::MAX) == NO_BRIDGE {
+        give_back();
+        let class = ErrorClass(first[0] as i32);
         let text = format!("the local leader, rank {leader}, got an error, which it tells");
         return Err(bridge
             .and_then(Result::err)
@@ -180,8 +184,8 @@ async fn connect(
     }
     let bridge = bridge.and_then(Result::ok);
     let remote = exchange(&mut side, leader, bridge, &words).await;
-    let inner = inner?;
-    let remote = remote.inspect_err(|_| process.contexts.give_back(inner))?;
+    let remote = remote.inspect_err(|_| give_back())?;
+    let [inner, _] = contexts?;
     side.outcome()?;
     let inner = Comm::new(process, local.member(), inner, local.group().clone())?;
     let members: Vec<u32> = remote[1..].iter().map(|&word| word as u32).collect();
@@ -197,7 +201,7 @@ async fn connect(
             expected,
         ));
     }
-    let context = settle(process, own[0], remote[0]).inspect_err(|_| inner.free())?;
+    let context = settle(process, proposal, remote[0]).inspect_err(|_| inner.free())?;
     Comm::new_inter(inner, context, remote_group)
 }
 
@@ -206,8 +210,8 @@ async fn connect(
 /// # Errors
 /// MPI_ERR_NO_MEM when a side has none, and then at both.
 fn settle(process: &Process, own: u64, remote: u64) -> Result<u32> {
-    let has_none = own.max(remote) == NONE_LEFT;
-    if own != NONE_LEFT && (has_none || own > remote) {
+    let has_none = own.max(remote) == NO_ROOM;
+    if own != NO_ROOM && (has_none || own > remote) {
         process.contexts.give_back(own as u32);
     }
     if has_none {
@@ -236,16 +240,26 @@ pub(super) async fn agree_contexts(
     let contexts = &inter.process.contexts;
     let bridge = own_bridge(inter, local);
     let mut side = Collective::new(local.clone());
-    let inner = agree_context(&mut side, has_room).await;
-    let own = agree_context(&mut side, has_room).await;
-    let proposal = own.as_ref().map_or(NONE_LEFT, |&own| u64::from(own));
+    let two = agree_on_two(&mut side, has_room).await;
+    let proposal = two.as_ref().map_or(NO_ROOM, |&[_, own]| u64::from(own));
     let remote = exchange(&mut side, 0, bridge, &[proposal]).await;
-    let (inner, _) = (inner?, own?);
-    let remote = remote.inspect_err(|_| contexts.give_back(inner))?;
+    let [inner, own] = two?;
+    let remote = remote.inspect_err(|_| {
+        contexts.give_back(inner);
+        contexts.give_back(own);
+    })?;
     let context = settle(inter.process, proposal, remote[0]);
     let context = context.inspect_err(|_| contexts.give_back(inner))?;
     side.outcome()?;
     Ok((context, inner))
+}
+
+/// Context ids for a communicator of this side, and for the intercommunicator, as this side proposes it.
+async fn agree_on_two(side: &mut Collective, has_room: bool) -> Result<[u32; 2]> {
+    let inner = agree_context(side, has_room).await?;
+    let own = agree_context(side, has_room).await;
+    own.map(|own| [inner, own])
+        .inspect_err(|_| side.comm.process.contexts.give_back(inner))
 }
 
 /// One intercommunicator per colour that both sides have (MPI_Comm_split).
@@ -258,8 +272,7 @@ pub(super) fn split(
 ) -> Result<Option<Arc<Comm>>> {
     let process = inter.process;
     // A rank that can make none says so to all, so that no one waits for it in the next call.
-    let own = [process.contexts.take(), process.contexts.take()]
-        .map(|context| context.map_or(NONE_LEFT, u64::from));
+    let own = [proposal(process), proposal(process)];
     let words = [color_word(color, key), own[0], own[1]];
     let bridge = own_bridge(inter, local);
     let (mine, theirs) = run_collective(inter, call, async {
@@ -270,35 +283,36 @@ pub(super) fn split(
     })?;
     let full = |words: &[u64]| {
         let mut ranks = words.chunks_exact(3);
-        ranks.position(|three| three[1..].contains(&NONE_LEFT))
+        ranks.position(|three| three[1..].contains(&NO_ROOM))
     };
     if let Some(rank) = full(&mine).or_else(|| full(&theirs)) {
-        let had = own.into_iter().filter(|&context| context != NONE_LEFT);
-        had.for_each(|context| process.contexts.give_back(context as u32));
+        own.iter()
+            .for_each(|&own| give_back_unless(process, None, own));
         return Err(inter.annotate(full_elsewhere(rank)));
     }
-    let [shared, inner] = own.map(|context| context as u32);
     let colors = |words: &[u64]| {
         let colors = words.chunks_exact(3).map(|three| three[0]);
         ranks_of_color(colors, color)
     };
     let (ours, others) = (colors(&mine), colors(&theirs));
-    let give_back_unless = |used: bool, context: u32| {
-        if !used {
-            process.contexts.give_back(context);
-        }
-    };
-    let complete = color != create::UNDEFINED && !others.is_empty();
-    let first = |words: &[u64], ranks: &[usize], index: usize| words[3 * ranks[0] + index];
-    if !complete {
-        give_back_unless(false, shared);
-        give_back_unless(false, inner);
+    if color == create::UNDEFINED || others.is_empty() {
+        own.iter()
+            .for_each(|&own| give_back_unless(process, None, own));
         return Ok(None);
     }
-    let context = first(&mine, &ours, 1).min(first(&theirs, &others, 1)) as u32;
-    let inner_context = first(&mine, &ours, 2) as u32;
-    give_back_unless(context == shared, shared);
-    give_back_unless(inner_context == inner, inner);
+    let of_both = |word| {
+        [(&mine, &ours), (&theirs, &others)]
+            .map(|(words, ranks)| first_proposal(words, 3, word, ranks))
+    };
+    let shared = of_both(1).into_iter().flatten().min();
+    let inner = of_both(2);
+    give_back_unless(process, shared, own[0]);
+    give_back_unless(process, inner[0], own[1]);
+    // Both sides find the same.
+    let (Some(context), [Some(inner_context), Some(_)]) = (shared, inner) else {
+        let members = ours.len() as u32;
+        return Err(inter.annotate(process.contexts.used_up(members)));
+    };
     let group = members_at(local.group(), &ours);
     let own = Comm::new(process, local.member(), inner_context, group)?;
     let remote = inter.remote_group().map(|group| members_at(group, &others));
@@ -326,7 +340,7 @@ pub fn merge(inter: &Arc<Comm>, high: bool, call: &'static str) -> Result<Arc<Co
     let (own, remote) = run_collective(inter, call, async {
         let mut side = Collective::new(local.clone());
         let own = agree_context(&mut side, process.contexts.has_room()).await;
-        let proposal = own.as_ref().map_or(NONE_LEFT, |&own| u64::from(own));
+        let proposal = own.as_ref().map_or(NO_ROOM, |&own| u64::from(own));
         let remote = exchange(&mut side, 0, bridge, &[u64::from(high), proposal]).await?;
         own?;
         side.outcome().map(|()| (proposal, remote))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Making communicators out of one communicator or group (MPI-5.0, section 7.4.2).
 //!
-//! Members learn the new context id from the new communicator's first member, which takes it from its own stock
+//! Members learn the new context id from the new communicator's first member that has one left in its own stock
 //! ([`crate::comm::context`]).
 
 use std::sync::Arc;
@@ -23,27 +23,50 @@ use crate::task::{block_on, run_collective, spawn_collective};
 /// MPI_UNDEFINED as a colour.
 pub const UNDEFINED: i32 = -32766;
 
-/// The context id that rank 0 takes for a new communicator of a round's members, if all of them have room for it.
+/// The context id that a member takes for a new communicator of a round's members, if all of them have room for it: the first member that
+/// has a number left, so that one member leads as many as it can before the next one does.
 ///
 /// # Errors
-/// MPI_ERR_NO_MEM, at all members, when one of them has none.
+/// MPI_ERR_NO_MEM, at all members, when one of them has no room, or all have no number.
 pub(super) async fn agree_context(coll: &mut Collective, has_room: bool) -> Result<u32> {
     coll::check::creation(coll).await?;
-    let own = match has_room {
-        true => ALL_HAVE_ROOM,
-        false => u64::from(coll.rank),
-    };
-    let first_full = coll.lowest_word(own).await;
-    let mut word = [0];
-    if coll.rank == 0 {
-        let context = match first_full {
-            ALL_HAVE_ROOM => coll.comm.process.contexts.take().map_err(|_| 0),
-            full => Err(full),
+    loop {
+        let own = match (has_room, coll.comm.process.contexts.has_number()) {
+            (false, _) => u64::from(coll.rank),
+            (true, true) => HAS_NUMBER | u64::from(coll.rank),
+            (true, false) => NO_NUMBER,
         };
-        word = [context.map_or_else(|full| FULL | full, u64::from)];
+        let lowest = coll.lowest_word(own).await;
+        let mut word = [0];
+        if coll.rank == 0 {
+            word = [match lowest {
+                HAS_NUMBER => take_word(coll),
+                full if full < HAS_NUMBER => FULL | full,
+                other => other,
+            }];
+        }
+        coll.bcast_words(&mut word, 0).await;
+        if word[0] & !u64::from(u32::MAX) == HAS_NUMBER {
+            let leader = word[0] as u32;
+            word = [0];
+            if coll.rank == leader {
+                word = [take_word(coll)];
+            }
+            coll.bcast_words(&mut word, leader).await;
+        }
+        match word[0] {
+            TAKEN => {}
+            NO_NUMBER => return Err(coll.comm.process.contexts.used_up(coll.size)),
+            word if word & FULL != 0 => return Err(full_elsewhere((word & !FULL) as usize)),
+            word => return Ok(word as u32),
+        }
     }
-    coll.bcast_words(&mut word, 0).await;
-    u32::try_from(word[0]).map_err(|_| full_elsewhere((word[0] & !FULL) as usize))
+}
+
+/// A context id of this member. Another thread may have taken the last one since [`HAS_NUMBER`] was told.
+fn take_word(coll: &Collective) -> u64 {
+    let context = coll.comm.process.contexts.take();
+    context.map_or(TAKEN, u64::from)
 }
 
 /// [`agree_context`] where all members also have to spread messages alike; `own` is [`spread_word`] of this one.
@@ -78,12 +101,44 @@ fn spread_word(spread: &Result<Option<Spread>>) -> u64 {
     }
 }
 
-/// Told instead of its rank by a member that has room for another communicator.
-const ALL_HAVE_ROOM: u64 = u64::MAX;
-/// With a rank, told instead of a context id: the rank has no room.
+/// With a rank: it has room for another communicator, and a number for it.
+const HAS_NUMBER: u64 = 1 << 32;
+/// With a rank: it has no room for another communicator.
 const FULL: u64 = 1 << 63;
-/// Sent instead of a context id when none is left.
-pub(super) const NONE_LEFT: u64 = u64::MAX;
+/// Sent instead of a context id by a member that has no number any more.
+const TAKEN: u64 = u64::MAX - 2;
+/// Sent instead of a context id by a member that has room, but no number left.
+pub(super) const NO_NUMBER: u64 = u64::MAX - 1;
+/// Sent instead of a context id by a member that has no room.
+pub(super) const NO_ROOM: u64 = u64::MAX;
+
+/// The context id that this member proposes for a new communicator, or why it has none.
+pub(super) fn proposal(process: &Process) -> u64 {
+    match process.contexts.has_room() {
+        true => process.contexts.take().map_or(NO_NUMBER, u64::from),
+        false => NO_ROOM,
+    }
+}
+
+/// Takes back what this member has proposed, unless it was chosen.
+pub(super) fn give_back_unless(process: &Process, chosen: Option<u32>, proposal: u64) {
+    if let Ok(own) = u32::try_from(proposal)
+        && chosen != Some(own)
+    {
+        process.contexts.give_back(own);
+    }
+}
+
+/// The first proposal of some ranks that is a context id; `words` has `stride` words of each rank, of which it is one.
+pub(super) fn first_proposal(
+    words: &[u64],
+    stride: usize,
+    word: usize,
+    ranks: &[usize],
+) -> Option<u32> {
+    let mut proposals = ranks.iter().map(|&rank| words[stride * rank + word]);
+    proposals.find_map(|proposal| u32::try_from(proposal).ok())
+}
 
 /// The error of all members where one has no room for another communicator.
 #[cold]
@@ -307,36 +362,31 @@ pub fn split(
     if let Some(local) = parent.local() {
         return inter::split(parent, local, color, key, call);
     }
+    let process = parent.process;
     // A rank that can make none says so to all, so that no one waits for it in the next call.
-    let proposal = match color {
-        UNDEFINED => Ok(0),
-        _ => parent.process.contexts.take(),
+    let own = match color {
+        UNDEFINED => NO_NUMBER,
+        _ => proposal(process),
     };
-    let told = proposal.as_ref().map_or(NONE_LEFT, |&own| u64::from(own));
-    let words = [color_word(color, key), told];
+    let words = [color_word(color, key), own];
     let all = coll::gather_words(parent.clone(), &words);
     let all = run_collective(parent, call, all)?;
-    let full = all.chunks_exact(2).position(|pair| pair[1] == NONE_LEFT);
-    let proposal = match (proposal, full) {
-        (Ok(own), None) => own,
-        (Ok(own), Some(rank)) => {
-            if color != UNDEFINED {
-                parent.process.contexts.give_back(own);
-            }
-            return Err(parent.annotate(full_elsewhere(rank)));
-        }
-        (Err(error), _) => return Err(parent.annotate(error)),
-    };
+    let full = all.chunks_exact(2).position(|pair| pair[1] == NO_ROOM);
+    if let Some(rank) = full {
+        give_back_unless(process, None, own);
+        return Err(parent.annotate(full_elsewhere(rank)));
+    }
     if color == UNDEFINED {
         return Ok(None);
     }
     let ranks = ranks_of_color(all.chunks_exact(2).map(|pair| pair[0]), color);
-    let context = all[2 * ranks[0] + 1] as u32;
-    if context != proposal {
-        parent.process.contexts.give_back(proposal);
-    }
+    let context = first_proposal(&all, 2, 1, &ranks);
+    give_back_unless(process, context, own);
+    let Some(context) = context else {
+        return Err(parent.annotate(process.contexts.used_up(ranks.len() as u32)));
+    };
     let group = members_at(parent.group(), &ranks);
-    let comm = Comm::new(parent.process, parent.member(), context, group)?;
+    let comm = Comm::new(process, parent.member(), context, group)?;
     comm.inherit_error_handler(parent);
     comm.tell_origin(call, parent);
     Ok(Some(comm))

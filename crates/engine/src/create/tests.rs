@@ -372,3 +372,62 @@ fn many_nonblocking_duplicates_are_in_progress_at_once() {
         }
     });
 }
+
+/// The leaders of communicators that are made where members have one number left, two, and none.
+#[test]
+fn the_next_member_leads_where_one_has_used_up_its_numbers() {
+    on_ranks(3, |process| {
+        let (rank, world) = (process.rank(), process.world());
+        let contexts = &process.contexts;
+        contexts.leave([1, 2, 0][rank as usize]);
+        let leader = |comm: &Comm| contexts.leader(comm.context());
+        let first = dup(world, "test").unwrap();
+        let second = split(world, 0, 0, "test").unwrap().unwrap();
+        let third = create::create(world, world.group(), "test")
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            [&first, &second, &third].map(|comm| leader(comm)),
+            [0, 1, 1]
+        );
+        for comm in [&first, &second, &third] {
+            check(process, comm, &[0, 1, 2]);
+        }
+        let refused = |outcome: crate::errors::Result<Option<Arc<Comm>>>| {
+            assert_eq!(outcome.err().unwrap().class(), ErrorClass::ERR_NO_MEM);
+        };
+        refused(dup(world, "test").map(Some));
+        refused(split(world, 0, 0, "test"));
+        second.free();
+        // Only those members miss a communicator who have no number among them.
+        let part = split(world, i32::from(rank != 1), 0, "test");
+        match rank {
+            1 => check(process, &part.unwrap().unwrap(), &[1]),
+            _ => refused(part),
+        }
+        first.free();
+        let again = dup(world, "test").unwrap();
+        assert_eq!(leader(&again), 0);
+        check(process, &again, &[0, 1, 2]);
+    });
+}
+
+/// Both sides of an intercommunicator find a number, whichever of their members has it.
+#[test]
+fn any_member_of_a_side_leads_its_intercommunicator() {
+    on_ranks(4, |process| {
+        let (rank, world) = (process.rank(), process.world());
+        let side = split(world, (rank / 2) as i32, 0, "test").unwrap().unwrap();
+        let contexts = &process.contexts;
+        contexts.leave([0, 9, 0, 9][rank as usize]);
+        let peer = side.rank() == 0;
+        let peer = peer.then(|| Ok((world.clone(), if rank < 2 { 2 } else { 0 })));
+        let comm = inter::create(&side, 0, peer, 3, "test").unwrap();
+        assert_eq!(contexts.leader(comm.context()), 1);
+        let both = inter::merge(&comm, rank >= 2, "test").unwrap();
+        check(process, &both, &[0, 1, 2, 3]);
+        let part = split(&comm, 0, 0, "test").unwrap().unwrap();
+        let merged = inter::merge(&part, rank >= 2, "test").unwrap();
+        check(process, &merged, &[0, 1, 2, 3]);
+    });
+}
