@@ -74,11 +74,17 @@ pub(crate) unsafe fn run_on_array(
 ) -> i32 {
     // SAFETY: the caller's promise.
     let ids = unsafe { slice(count, requests) };
-    let handles = ids.iter().flat_map(|ids| ids.iter());
-    let comm = handles
-        .map(|&id| comm_handle(id))
-        .find(|&handle| handle != 0);
-    run(call, comm.unwrap_or(0), || body(ids?))
+    let mut comm = 0;
+    for &id in ids.as_deref().unwrap_or_default() {
+        if id == RequestId::NULL {
+            continue;
+        }
+        comm = comm_handle(id);
+        if comm != 0 {
+            break;
+        }
+    }
+    run(call, comm, || body(ids?))
 }
 
 pub(crate) unsafe fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) -> i32 {

@@ -88,7 +88,7 @@ pub(super) fn failed(class: i32, text: String) -> Error {
 }
 
 /// Whether a request is null or lives.
-pub(super) fn is_live(state: &VciState, id: RequestId) -> bool {
+fn is_live(state: &VciState, id: RequestId) -> bool {
     id == RequestId::NULL || state.slab.find(id).is_some()
 }
 

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use super::lanes::{Awaited, advance_lanes, lanes_of, poll_lanes};
-use super::one::{failed, in_array, is_live, outcome};
+use super::one::{failed, in_array, outcome};
 use super::overlap::enter_all;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::progress::Vci;
@@ -25,6 +25,9 @@ fn is_anywhere(id: RequestId) -> bool {
 fn at_one_vci<'a>(vci: &'a Vci, ids: &[RequestId]) -> (usize, &'a Vci) {
     let mut first: Option<&Vci> = None;
     for (index, &id) in ids.iter().enumerate() {
+        if id == RequestId::NULL {
+            continue;
+        }
         match first {
             Some(first) if id.vci() == first.index() => {}
             _ if is_anywhere(id) => {}
@@ -60,25 +63,50 @@ fn vcis_of<'a>(vci: &'a Vci, ids: &[RequestId]) -> Vec<&'a Vci> {
 }
 
 fn check_live_in(state: &VciState, ids: &[RequestId], begin: usize) -> Result<()> {
-    match ids.iter().position(|&id| !is_live(state, id)) {
-        Some(index) => Err(in_array(stale(ids[index]), begin + index)),
-        None => Ok(()),
+    for (index, &id) in ids.iter().enumerate() {
+        if id != RequestId::NULL && state.slab.find(id).is_none() {
+            return Err(in_array(stale(id), begin + index));
+        }
+    }
+    Ok(())
+}
+
+/// The VCIs of an array.
+#[derive(Clone, Copy)]
+struct Vcis<'a> {
+    /// That of the first request that has one.
+    first: &'a Vci,
+    /// Whether all requests can be completed there.
+    is_only: bool,
+}
+
+impl Vcis<'_> {
+    /// Makes progress on each.
+    fn poll(&self, ids: &[RequestId]) {
+        if self.is_only {
+            self.first.poll();
+            return;
+        }
+        for vci in vcis_of(self.first, ids) {
+            vci.poll();
+        }
     }
 }
 
-/// Refuses an array with a request that is none; returns the VCI of all, if they have the same one.
-fn check_live<'a>(vci: &'a Vci, ids: &[RequestId]) -> Result<Option<&'a Vci>> {
-    let (length, one) = at_one_vci(vci, ids);
-    if length == ids.len() {
-        check_live_in(&one.enter(), ids, 0)?;
-        return Ok(Some(one));
+/// Refuses an array with a request that is none; returns the VCIs of all.
+fn check_live<'a>(vci: &'a Vci, ids: &[RequestId]) -> Result<Vcis<'a>> {
+    let (length, first) = at_one_vci(vci, ids);
+    let is_only = length == ids.len();
+    if is_only {
+        check_live_in(&first.enter(), ids, 0)?;
+        return Ok(Vcis { first, is_only });
     }
     let mut end = ids.len();
     for (begin, vci) in parts(vci, ids).into_iter().rev() {
         check_live_in(&vci.enter(), &ids[begin..end], begin)?;
         end = begin;
     }
-    Ok(None)
+    Ok(Vcis { first, is_only })
 }
 
 /// Waits for all requests (MPI_Waitall); `each` gets every index and status.
@@ -103,11 +131,22 @@ pub fn wait_all(
         return Ok(());
     }
     let _entered = enter_all(vci, ids, call)?;
+    let vcis = check_live(vci, ids)?;
+    wait_all_live(vcis, ids, call, each)
+}
+
+/// As [`wait_all`] for requests that were checked.
+fn wait_all_live(
+    vcis: Vcis<'_>,
+    ids: &mut [RequestId],
+    call: &'static str,
+    each: &mut dyn FnMut(usize, Status),
+) -> Result<()> {
     let mut failure = None;
-    if let Some(vci) = check_live(vci, ids)? {
-        wait_all_at(vci, ids, call, each, &mut failure)?;
+    if vcis.is_only {
+        wait_all_at(vcis.first, ids, call, each, &mut failure)?;
     } else {
-        let mut rest = parts(vci, ids).into_iter().peekable();
+        let mut rest = parts(vcis.first, ids).into_iter().peekable();
         while let Some((begin, vci)) = rest.next() {
             let end = rest.peek().map_or(ids.len(), |&(next, _)| next);
             let part = &mut ids[begin..end];
@@ -130,11 +169,18 @@ fn wait_all_at(
 ) -> Result<()> {
     let mut next = 0;
     for &id in &*ids {
-        vci.expect_kept(id);
+        if id != RequestId::NULL {
+            vci.expect_kept(id);
+        }
     }
     let mut awaited = Awaited::default();
     while awaited.wait(vci, call, |state, awaited| {
         while let Some(id) = ids.get_mut(next) {
+            if *id == RequestId::NULL {
+                each(next, Status::EMPTY);
+                next += 1;
+                continue;
+            }
             let status = match standing(state, *id) {
                 Standing::Idle => Status::EMPTY,
                 Standing::Pending => {
@@ -171,27 +217,30 @@ pub fn test_all(
     each: &mut dyn FnMut(usize, Status),
 ) -> Result<bool> {
     let _entered = enter_all(vci, ids, "MPI_Testall")?;
-    check_live(vci, ids)?;
+    let vcis = check_live(vci, ids)?;
     let mut lanes = None;
-    if !are_ready(vci, ids, &mut lanes) {
+    if !are_ready(vcis, ids, &mut lanes) {
         poll_lanes(vci, lanes.take());
-        for vci in vcis_of(vci, ids) {
-            vci.poll();
-        }
-        if !are_ready(vci, ids, &mut lanes) {
+        vcis.poll(ids);
+        if !are_ready(vcis, ids, &mut lanes) {
             return Ok(false);
         }
     }
-    wait_all(vci, ids, "MPI_Testall", each).map(|()| true)
+    wait_all_live(vcis, ids, "MPI_Testall", each).map(|()| true)
 }
 
 /// Whether all requests are complete; `lanes` gets those of the first one that is not.
-fn are_ready(vci: &Vci, ids: &[RequestId], lanes: &mut Option<Arc<RequestLanes>>) -> bool {
+fn are_ready(vcis: Vcis<'_>, ids: &[RequestId], lanes: &mut Option<Arc<RequestLanes>>) -> bool {
     let mut rest = ids;
     while !rest.is_empty() {
-        let (length, vci) = at_one_vci(vci, rest);
+        let (length, vci) = match vcis.is_only {
+            true => (rest.len(), vcis.first),
+            false => at_one_vci(vcis.first, rest),
+        };
         let state = vci.enter();
-        let is_pending = |&id: &RequestId| matches!(standing(&state, id), Standing::Pending);
+        let is_pending = |&id: &RequestId| {
+            id != RequestId::NULL && matches!(standing(&state, id), Standing::Pending)
+        };
         if let Some(&pending) = rest[..length].iter().find(|id| is_pending(id)) {
             *lanes = lanes_of(&state, pending);
             return false;
@@ -239,6 +288,9 @@ fn at<R>(
 fn any_now(vci: &Vci, state: &mut VciState, ids: &mut [RequestId]) -> Any {
     let mut active = false;
     for (index, id) in ids.iter_mut().enumerate() {
+        if *id == RequestId::NULL {
+            continue;
+        }
         let found = at(vci, state, *id, |state| match standing(state, *id) {
             Standing::Idle => None,
             Standing::Pending => {
@@ -267,11 +319,10 @@ fn any_now(vci: &Vci, state: &mut VciState, ids: &mut [RequestId]) -> Any {
 /// MPI_ERR_REQUEST.
 pub fn wait_any(vci: &Vci, ids: &mut [RequestId], call: &'static str) -> Result<Any> {
     let _entered = enter_all(vci, ids, call)?;
-    check_live(vci, ids)?;
-    let (_, vci) = at_one_vci(vci, ids);
+    let first = check_live(vci, ids)?.first;
     let mut found = Any::NotYet;
-    vci.wait_until(call, |state| {
-        found = any_now(vci, state, ids);
+    first.wait_until(call, |state| {
+        found = any_now(first, state, ids);
         !matches!(found, Any::NotYet)
     })?;
     Ok(found)
@@ -283,14 +334,12 @@ pub fn wait_any(vci: &Vci, ids: &mut [RequestId], call: &'static str) -> Result<
 /// As for [`wait_any`].
 pub fn test_any(vci: &Vci, ids: &mut [RequestId]) -> Result<Any> {
     let _entered = enter_all(vci, ids, "MPI_Testany")?;
-    check_live(vci, ids)?;
-    let (_, first) = at_one_vci(vci, ids);
+    let vcis = check_live(vci, ids)?;
+    let first = vcis.first;
     // The guard must be gone before the poll takes it again.
     let found = any_now(first, &mut first.enter(), ids);
     if matches!(found, Any::NotYet) {
-        for vci in vcis_of(vci, ids) {
-            vci.poll();
-        }
+        vcis.poll(ids);
         return Ok(any_now(first, &mut first.enter(), ids));
     }
     Ok(found)
@@ -304,6 +353,9 @@ fn some_now(
 ) -> (bool, usize, bool) {
     let (mut active, mut done, mut failure) = (false, 0, false);
     for (index, id) in ids.iter_mut().enumerate() {
+        if *id == RequestId::NULL {
+            continue;
+        }
         let found = at(vci, state, *id, |state| match standing(state, *id) {
             Standing::Idle => None,
             Standing::Pending => {
@@ -338,8 +390,8 @@ pub fn complete_some(
     each: &mut dyn FnMut(usize, Status),
 ) -> Result<Option<usize>> {
     let _entered = enter_all(vci, ids, call)?;
-    check_live(vci, ids)?;
-    let (_, first) = at_one_vci(vci, ids);
+    let vcis = check_live(vci, ids)?;
+    let first = vcis.first;
     let mut outcome = (false, 0, false);
     if waits {
         first.wait_until(call, |state| {
@@ -347,9 +399,7 @@ pub fn complete_some(
             !outcome.0 || outcome.1 > 0
         })?;
     } else {
-        for vci in vcis_of(vci, ids) {
-            vci.poll();
-        }
+        vcis.poll(ids);
         outcome = some_now(first, &mut first.enter(), ids, each);
     }
     match outcome {
