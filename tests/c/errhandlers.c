@@ -12,6 +12,32 @@ static void note(MPI_Comm *comm, int *code, ...)
     ++told;
 }
 
+static void note_window(MPI_Win *win, int *code, ...)
+{
+    (void)win, (void)code;
+    ++told;
+}
+
+/* A handler fits the kind of object that its constructor names, and those of MPI fit all. */
+static void kinds(void)
+{
+    int byte = 0;
+    MPI_Errhandler of_comms, of_windows;
+    MPI_Win win;
+    MPI_Session session;
+    MPI_Win_create(&byte, sizeof byte, 1, MPI_INFO_NULL, MPI_COMM_SELF, &win);
+    MPI_Comm_create_errhandler(note, &of_comms);
+    MPI_Win_create_errhandler(note_window, &of_windows);
+    CHECK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN) == MPI_SUCCESS);
+    CHECK(MPI_Win_set_errhandler(win, of_comms) == MPI_ERR_ERRHANDLER);
+    CHECK(MPI_Comm_set_errhandler(MPI_COMM_SELF, of_windows) == MPI_ERR_ERRHANDLER);
+    CHECK(MPI_File_set_errhandler(MPI_FILE_NULL, of_comms) == MPI_ERR_ERRHANDLER);
+    CHECK(MPI_Session_init(MPI_INFO_NULL, of_windows, &session) == MPI_ERR_ERRHANDLER && session == MPI_SESSION_NULL);
+    CHECK(MPI_Win_set_errhandler(win, of_windows) == MPI_SUCCESS);
+    CHECK(MPI_Errhandler_free(&of_comms) == MPI_SUCCESS && MPI_Errhandler_free(&of_windows) == MPI_SUCCESS);
+    MPI_Win_free(&win);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -20,6 +46,8 @@ int main(int argc, char **argv)
     MPI_Comm comm, twin;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN);
+    kinds();
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
 
     /* Only the communicator has it, and then its duplicate. */

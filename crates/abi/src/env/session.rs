@@ -21,7 +21,7 @@ use crate::error::{inactive_on, raise_to, run_any_time};
 use crate::handle::{GROUPS, INFOS, SESSIONS};
 use crate::info;
 use crate::naming::named;
-use crate::objects::Session;
+use crate::objects::{HandlerOf, Session};
 use crate::p2p::buffer;
 use crate::state::{is_active, parent, require_process};
 use crate::status::CountOut;
@@ -78,7 +78,7 @@ pub(crate) unsafe fn MPI_Session_init(
     let call = "MPI_Session_init";
     // First, because the errors go to one of them.
     handlers::define_predefined();
-    if let Err(error) = handlers::check(errhandler) {
+    if let Err(error) = handlers::check(errhandler, HandlerOf::Sessions) {
         // It belongs to no object, and there is no session yet.
         return run_any_time(call, || Err(error));
     }
@@ -213,7 +213,7 @@ pub(crate) unsafe fn MPI_Group_from_session_pset(
 
 pub(crate) fn MPI_Session_set_errhandler(session: MPI_Session, errhandler: MPI_Errhandler) -> i32 {
     run("MPI_Session_set_errhandler", session, |object| {
-        handlers::check(errhandler)?;
+        handlers::check(errhandler, HandlerOf::Sessions)?;
         object.set_handler(errhandler as u64);
         Ok(())
     })

@@ -10,6 +10,7 @@ use mpi_abi_sys::types::{MPI_Errhandler, MPI_File};
 
 use super::handlers;
 use super::raise::{Null, inactive_on, invoke, missing_error, raise_to};
+use crate::objects::HandlerOf;
 use crate::state::is_active;
 use crate::sync::AtomicU64;
 
@@ -80,7 +81,7 @@ pub(crate) fn missing(call: &'static str) -> i32 {
 
 pub(crate) fn MPI_File_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) -> i32 {
     run("MPI_File_set_errhandler", file, || {
-        handlers::check(errhandler)?;
+        handlers::check(errhandler, HandlerOf::Files)?;
         HANDLER.store(errhandler as u64, Ordering::Relaxed);
         Ok(())
     })

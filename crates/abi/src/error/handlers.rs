@@ -23,16 +23,25 @@ use super::raise::{
 };
 use super::window::run_window;
 use crate::handle::{COMMS, FIRST_DYNAMIC, HANDLERS, SESSIONS, WINS};
-use crate::objects::{Action, ErrorHandler};
+use crate::objects::{Action, ErrorHandler, HandlerOf};
 use crate::state::{is_active, process};
 
 /// Gives the predefined handlers their objects; a session needs them before the engine starts.
 pub(crate) fn define_predefined() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        HANDLERS.define(MPI_ERRORS_ARE_FATAL, ErrorHandler::new(Action::Fatal));
-        HANDLERS.define(MPI_ERRORS_ABORT, ErrorHandler::new(Action::Fatal));
-        HANDLERS.define(MPI_ERRORS_RETURN, ErrorHandler::new(Action::Return));
+        HANDLERS.define(
+            MPI_ERRORS_ARE_FATAL,
+            ErrorHandler::new(Action::Fatal, HandlerOf::Anything),
+        );
+        HANDLERS.define(
+            MPI_ERRORS_ABORT,
+            ErrorHandler::new(Action::Fatal, HandlerOf::Anything),
+        );
+        HANDLERS.define(
+            MPI_ERRORS_RETURN,
+            ErrorHandler::new(Action::Return, HandlerOf::Anything),
+        );
     });
 }
 
@@ -45,9 +54,12 @@ fn find(errhandler: MPI_Errhandler) -> Result<&'static ErrorHandler> {
     Ok(found)
 }
 
-/// Checks an argument that is to become an object's handler.
-pub(crate) fn check(errhandler: MPI_Errhandler) -> Result<()> {
-    find(errhandler).map(drop)
+/// Checks an argument that is to become the handler of an object of a kind.
+pub(crate) fn check(errhandler: MPI_Errhandler, kind: HandlerOf) -> Result<()> {
+    match find(errhandler)?.of().refuse(kind) {
+        Some(error) => Err(error),
+        None => Ok(()),
+    }
 }
 
 /// Runs the body of a call that is given the handler of the object it makes; an error goes to that handler, or to the one of calls that
@@ -58,14 +70,16 @@ pub(crate) fn run_with_handler(
     body: impl FnOnce() -> Result<()>,
 ) -> i32 {
     if !is_active() {
-        let given = check(errhandler)
+        let given = check(errhandler, HandlerOf::Communicators)
             .is_ok()
             .then_some((errhandler, MPI_COMM_NULL));
         return inactive_on(call, || given);
     }
-    match check(errhandler).and_then(|()| body()) {
+    match check(errhandler, HandlerOf::Communicators).and_then(|()| body()) {
         Ok(()) => 0,
-        Err(error) if check(errhandler).is_ok() => raise_to(call, errhandler, MPI_COMM_NULL, error),
+        Err(error) if check(errhandler, HandlerOf::Communicators).is_ok() => {
+            raise_to(call, errhandler, MPI_COMM_NULL, error)
+        }
         Err(error) => raise(call, 0, error),
     }
 }
@@ -75,7 +89,7 @@ pub(crate) fn run_with_handler(
 #[inline(never)]
 pub(crate) fn refuse_null(null: &'static Null, errhandler: MPI_Errhandler) -> i32 {
     define_predefined();
-    if check(errhandler).is_ok() {
+    if find(errhandler).is_ok() {
         raise_to(null.call, errhandler, MPI_COMM_NULL, null.error())
     } else {
         raise::refuse_null(null, 0)
@@ -119,12 +133,17 @@ fn sweep() {
     }
 }
 
-fn create(call: &'static str, function: Callback, errhandler: *mut MPI_Errhandler) -> i32 {
+fn create(
+    call: &'static str,
+    kind: HandlerOf,
+    function: Callback,
+    errhandler: *mut MPI_Errhandler,
+) -> i32 {
     run_any_time(call, || {
         if !HANDLERS.has_room() {
             sweep();
         }
-        let handle = HANDLERS.insert(ErrorHandler::new(Action::User(function)))?;
+        let handle = HANDLERS.insert(ErrorHandler::new(Action::User(function), kind))?;
         // SAFETY: the result is writable (crate head).
         unsafe { *errhandler = handle };
         Ok(())
@@ -135,35 +154,60 @@ pub(crate) unsafe fn MPI_Comm_create_errhandler(
     function: Callback,
     errhandler: *mut MPI_Errhandler,
 ) -> i32 {
-    create("MPI_Comm_create_errhandler", function, errhandler)
+    create(
+        "MPI_Comm_create_errhandler",
+        HandlerOf::Communicators,
+        function,
+        errhandler,
+    )
 }
 
 pub(crate) unsafe fn MPI_Errhandler_create(
     function: Callback,
     errhandler: *mut MPI_Errhandler,
 ) -> i32 {
-    create("MPI_Errhandler_create", function, errhandler)
+    create(
+        "MPI_Errhandler_create",
+        HandlerOf::Communicators,
+        function,
+        errhandler,
+    )
 }
 
 pub(crate) unsafe fn MPI_Win_create_errhandler(
     function: Callback,
     errhandler: *mut MPI_Errhandler,
 ) -> i32 {
-    create("MPI_Win_create_errhandler", function, errhandler)
+    create(
+        "MPI_Win_create_errhandler",
+        HandlerOf::Windows,
+        function,
+        errhandler,
+    )
 }
 
 pub(crate) unsafe fn MPI_File_create_errhandler(
     function: Callback,
     errhandler: *mut MPI_Errhandler,
 ) -> i32 {
-    create("MPI_File_create_errhandler", function, errhandler)
+    create(
+        "MPI_File_create_errhandler",
+        HandlerOf::Files,
+        function,
+        errhandler,
+    )
 }
 
 pub(crate) unsafe fn MPI_Session_create_errhandler(
     function: Callback,
     errhandler: *mut MPI_Errhandler,
 ) -> i32 {
-    create("MPI_Session_create_errhandler", function, errhandler)
+    create(
+        "MPI_Session_create_errhandler",
+        HandlerOf::Sessions,
+        function,
+        errhandler,
+    )
 }
 
 pub(crate) fn MPI_Comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler) -> i32 {
@@ -177,7 +221,7 @@ pub(crate) fn MPI_Errhandler_set(comm: MPI_Comm, errhandler: MPI_Errhandler) -> 
 fn set_of_comm(call: &'static str, comm: MPI_Comm, errhandler: MPI_Errhandler) -> i32 {
     run(call, comm, || {
         let found = COMMS.find(comm, "comm")?;
-        check(errhandler)?;
+        check(errhandler, HandlerOf::Communicators)?;
         let handler = errhandler as u64;
         found.error_handler.store(handler, Ordering::Relaxed);
         if comm == MPI_COMM_SELF {
@@ -227,7 +271,7 @@ pub(super) fn raised_by_program(errorcode: i32) -> Error {
 
 pub(crate) fn MPI_Win_set_errhandler(win: MPI_Win, errhandler: MPI_Errhandler) -> i32 {
     run_window("MPI_Win_set_errhandler", win, |window| {
-        check(errhandler)?;
+        check(errhandler, HandlerOf::Windows)?;
         let handler = errhandler as u64;
         window.error_handler.store(handler, Ordering::Relaxed);
         Ok(())

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use engine::{Error, ErrorClass};
 use mpi_abi_sys::types::Callback;
 
 use crate::sync::AtomicU32;
@@ -19,18 +20,60 @@ pub(crate) enum Action {
     User(Callback),
 }
 
+/// The objects whose errors a handler gets; its function is called with their handle.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HandlerOf {
+    Communicators,
+    Windows,
+    Files,
+    Sessions,
+    /// Those of the standard fit all.
+    Anything,
+}
+
+impl HandlerOf {
+    /// What is wrong about a handler of these for an object of `expected`.
+    pub(crate) fn refuse(self, expected: Self) -> Option<Error> {
+        (self != expected && self != Self::Anything).then(|| {
+            let [value, expected] = [self, expected].map(Self::name);
+            let value = format!("an error handler of {value}");
+            let expected = format!("one of {expected}, or one of MPI");
+            Error::argument(ErrorClass::ERR_ERRHANDLER, "errhandler", value, expected)
+        })
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Communicators => "communicators",
+            Self::Windows => "windows",
+            Self::Files => "files",
+            Self::Sessions => "sessions",
+            Self::Anything => "MPI",
+        }
+    }
+}
+
 /// An error handler.
 pub(crate) struct ErrorHandler {
     action: Action,
+    of: HandlerOf,
     /// Handles that the program has of it and has not freed.
     references: AtomicU32,
 }
 
 impl ErrorHandler {
     /// One of which the program has a handle.
-    pub(crate) fn new(action: Action) -> Arc<Self> {
-        let references = AtomicU32::new(1);
-        Arc::new(Self { action, references })
+    pub(crate) fn new(action: Action, of: HandlerOf) -> Arc<Self> {
+        Arc::new(Self {
+            action,
+            of,
+            references: AtomicU32::new(1),
+        })
+    }
+
+    /// Whose errors it gets.
+    pub(crate) const fn of(&self) -> HandlerOf {
+        self.of
     }
 
     pub(crate) const fn action(&self) -> Action {

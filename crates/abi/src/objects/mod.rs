@@ -5,6 +5,6 @@ mod error_handler;
 mod info;
 mod session;
 
-pub(crate) use error_handler::{Action, ErrorHandler};
+pub(crate) use error_handler::{Action, ErrorHandler, HandlerOf};
 pub(crate) use info::Info;
 pub(crate) use session::Session;
