@@ -11,7 +11,7 @@ use engine::comm::Process;
 use engine::progress::Vci;
 use engine::{Error, ErrorClass};
 
-use crate::sync::{AtomicPtr, AtomicU64};
+use crate::sync::{AtomicPtr, AtomicU8, AtomicU64};
 
 const BEFORE: u64 = 0;
 const ACTIVE: u64 = 1;
@@ -20,6 +20,8 @@ const FORKED: u64 = 3;
 
 /// Of the engine, which the World Model and all sessions share.
 static STATE: AtomicU64 = AtomicU64::new(BEFORE);
+/// Whether the World Model has ended; sessions may go on.
+static WORLD_ENDED: AtomicU8 = AtomicU8::new(0);
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
 
 /// In a forked child the process of its parent, else null.
@@ -45,6 +47,16 @@ pub(crate) fn active_vci() -> Option<&'static Vci> {
 #[inline(always)]
 pub(crate) fn is_active() -> bool {
     STATE.load(Ordering::Relaxed) == ACTIVE
+}
+
+/// MPI_Finalize has ended the World Model.
+pub(crate) fn note_world_ended() {
+    WORLD_ENDED.store(1, Ordering::Relaxed);
+}
+
+/// Whether MPI_Finalize has been called.
+pub(crate) fn was_world_ended() -> bool {
+    WORLD_ENDED.load(Ordering::Relaxed) != 0
 }
 
 pub(crate) fn was_finalized() -> bool {

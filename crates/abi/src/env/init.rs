@@ -152,11 +152,6 @@ fn init(call: &'static str, level: ThreadLevel) -> i32 {
     0
 }
 
-/// Whether MPI_Finalize has been called.
-pub(crate) fn was_world_finalized() -> bool {
-    WORLD.load(Ordering::Relaxed) == FINALIZED
-}
-
 /// The error of a second MPI_Init, whose caller may be another thread than that of the first.
 #[cold]
 fn refuse_init(call: &'static str, state: u64) -> i32 {
@@ -215,6 +210,7 @@ pub(crate) fn MPI_Finalize() -> i32 {
         let state = if ended.is_ok() { FINALIZED } else { ACTIVE };
         WORLD.store(state, order);
         ended?;
+        state::note_world_ended();
         for comm in [MPI_COMM_WORLD, MPI_COMM_SELF] {
             COMMS.close_one(comm);
         }

@@ -19,10 +19,9 @@ use mpi_abi_sys::constants::{
 use mpi_abi_sys::types::MPI_Comm;
 
 use super::handlers::define_predefined;
-use crate::env::init;
 use crate::handle::{COMMS, HANDLERS};
 use crate::objects::{Action, ErrorHandler};
-use crate::state::{end_after_error, is_active, parent, process, was_finalized};
+use crate::state::{end_after_error, is_active, parent, process, was_finalized, was_world_ended};
 use crate::sync::{AtomicU8, AtomicU64};
 
 /// MPI_COMM_SELF's handler, which gets errors of calls that belong to no object; 0 before MPI_Init, and where only sessions are used:
@@ -150,7 +149,7 @@ pub(crate) fn inactive_on(
         let (handler, object) = find().unwrap_or_else(handler_of_none);
         return invoke(handler, object, &parent.forked_child().in_call(call));
     }
-    let text = match (was_finalized(), init::was_world_finalized()) {
+    let text = match (was_finalized(), was_world_ended()) {
         (false, _) => "called before MPI_Init",
         (true, true) => "called after MPI_Finalize",
         (true, false) => "called after the last session was finalized",
