@@ -218,7 +218,9 @@ pub fn end_at_once(vci: &Vci, id: RequestId) -> bool {
 fn start_collective(vci: &Vci, id: RequestId) {
     let mut guard = vci.enter();
     if let Some(index) = guard.slab.find(id) {
-        guard.slab.record_mut(index).kind = record_kind::COLLECTIVE;
+        let stamp = guard.node.now_ms();
+        let record = guard.slab.record_mut(index);
+        (record.kind, record.stamp_ms) = (record_kind::COLLECTIVE, stamp);
     }
     drop(guard);
     go_on(vci, id, None);

@@ -305,7 +305,9 @@ impl Vci {
             Poll::Ready(outcome) => self.finish_task(request, outcome.map(Some)),
             Poll::Pending => {
                 self.tasks.count.fetch_add(1, Ordering::Relaxed);
-                self.enter().record_begun(request, task.awaited);
+                if task.awaited.is_some() {
+                    self.enter().record_awaited(request, task.awaited);
+                }
                 self.tasks.idle().keep(self, task);
                 self.rouse();
             }
