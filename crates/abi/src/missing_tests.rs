@@ -51,18 +51,19 @@ unsafe extern "C" fn note(_comm: *mut MPI_Comm, code: *mut i32) {
 pub(crate) fn every_missing_function_says_so() {
     let names: Vec<&str> = crate::MISSING.lines().collect();
     assert!(names.iter().eq(CALLS.iter().map(|(name, _)| name)));
-    let mut handler = 0;
-    // SAFETY: the result is writable; the function takes what handlers are given.
-    let code = unsafe {
-        crate::error::handlers::MPI_Comm_create_errhandler(
-            note as *const () as usize,
-            &raw mut handler,
-        )
+    let function = note as *const () as usize;
+    let (mut handler, mut of_files) = (0, 0);
+    // SAFETY: the results are writable; the function takes what handlers are given.
+    let codes = unsafe {
+        [
+            crate::error::handlers::MPI_Comm_create_errhandler(function, &raw mut handler),
+            crate::error::handlers::MPI_File_create_errhandler(function, &raw mut of_files),
+        ]
     };
-    assert_eq!(code, 0);
+    assert_eq!(codes, [0, 0]);
     let set = crate::error::handlers::MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
     assert_eq!(set, 0);
-    let set = crate::error::file::MPI_File_set_errhandler(MPI_FILE_NULL, handler);
+    let set = crate::error::file::MPI_File_set_errhandler(MPI_FILE_NULL, of_files);
     assert_eq!(set, 0);
     let mut raised = 0;
     for (name, call) in CALLS {
