@@ -395,7 +395,7 @@ def memory_is_that_of_the_ranks_talked_to(site):
     for ranks, peers, most_used, most in [(4096, 8, 8192, 8192), (100_000, 1, 1024, None)]:
         words = [*site.lab.enter("h1"), sys.executable, str(LAB.with_name("few.py")), str(program), str(ranks), str(peers)]
         done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=MEASURED_LIMIT_S)
-        found = re.search(r"used (\d+) total (\d+)\n\d+ values put, (\d+) of them", done.stdout)
+        found = re.search(r"used (-?\d+) total (\d+)\n\d+ values put, (\d+) of them", done.stdout)
         assert done.returncode == 0 and found, f"status {done.returncode}: {done.stdout}{done.stderr}"
         used, total, asked = (int(number) for number in found.groups())
         assert used <= most_used and (most is None or total <= most), f"{ranks} ranks: {done.stdout}"
