@@ -90,7 +90,7 @@ fn operation_to_int(id: u64) -> i32 {
     (entry | (middle & MIDDLE) << REQUEST_INDEX_BITS | mark) as i32
 }
 
-/// What finds the id of a request or of a message by its index.
+/// The function that finds the id of a request or of a message by its index.
 type AtIndex = fn(&Vci, u32) -> Option<RequestId>;
 
 fn operation_of_int(number: i32, at_index: AtIndex) -> usize {

@@ -275,7 +275,7 @@ impl fmt::Display for CallName {
     }
 }
 
-/// The name without the end that tells large-count forms apart: both are one operation, and may meet.
+/// The name without the suffix of its large-count form: calls of both forms may meet in one operation.
 const fn base_of(name: &[u8]) -> &[u8] {
     match name {
         [base @ .., b'_', b'c'] => base,

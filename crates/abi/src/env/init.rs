@@ -54,20 +54,15 @@ fn note_sessions() {
     }
 }
 
-/// A session less; the engine rests after the last user. What the session has sent arrives: no barrier of all ranks follows, as MPI_Finalize
-/// has one.
-pub(crate) fn leave_session(call: &'static str) -> engine::Result<()> {
-    if *USERS.lock().unwrap_or_else(PoisonError::into_inner) == 1 {
-        require_process()?.complete_sends(call)?;
-    }
-    leave_engine(call)
-}
-
-/// One user less; the engine rests after the last one.
-pub(crate) fn leave_engine(call: &'static str) -> engine::Result<()> {
+/// One user less; the engine rests after the last one. Without the barrier of all ranks that MPI_Finalize has, the last one waits until the
+/// receivers have what was sent.
+pub(crate) fn leave_engine(call: &'static str, follows_barrier: bool) -> engine::Result<()> {
     let mut users = USERS.lock().unwrap_or_else(PoisonError::into_inner);
     let process = require_process()?;
     if *users == 1 {
+        if !follows_barrier {
+            process.complete_sends(call)?;
+        }
         process.rest(call)?;
         if let Some(text) = process.write_trace() {
             tell(format_args!("warning: {text}"));
@@ -214,7 +209,7 @@ pub(crate) fn MPI_Finalize() -> i32 {
         for comm in [MPI_COMM_WORLD, MPI_COMM_SELF] {
             COMMS.close_one(comm);
         }
-        leave_engine("MPI_Finalize")
+        leave_engine("MPI_Finalize", true)
     })
 }
 

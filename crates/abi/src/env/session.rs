@@ -86,7 +86,7 @@ pub(crate) unsafe fn MPI_Session_init(
         let level = level(info)?;
         init::join_engine(call, level)?;
         let made = SESSIONS.insert(Arc::new(Session::new(errhandler as u64)));
-        made.or_else(|error| init::leave_engine(call).and(Err(error)))
+        made.or_else(|error| init::leave_engine(call, false).and(Err(error)))
     };
     match made() {
         Ok(handle) => {
@@ -110,7 +110,7 @@ pub(crate) unsafe fn MPI_Session_finalize(session: *mut MPI_Session) -> i32 {
     run(call, *handle, |_| {
         SESSIONS.remove(*handle, "session")?;
         *handle = MPI_SESSION_NULL;
-        init::leave_session(call)
+        init::leave_engine(call, false)
     })
 }
 

@@ -32,7 +32,7 @@ pub(crate) enum HandlerOf {
 }
 
 impl HandlerOf {
-    /// What is wrong about a handler of these for an object of `expected`.
+    /// The error of a handler of these that is given to an object of `expected`.
     pub(crate) fn refuse(self, expected: Self) -> Option<Error> {
         (self != expected && self != Self::Anything).then(|| {
             let [value, expected] = [self, expected].map(Self::name);

@@ -492,7 +492,7 @@ impl Process {
     /// When a peer broke the protocol.
     pub fn complete_sends(&self, call: &'static str) -> Result<()> {
         for vci in self.vcis.iter() {
-            // What waits for room is not announced yet.
+            // Sends that wait for room are not announced yet.
             vci.wait_until(call, |state| state.offered == 0 && state.is_drained())?;
         }
         Ok(())

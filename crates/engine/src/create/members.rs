@@ -63,7 +63,7 @@ pub(super) async fn agree_context(coll: &mut Collective, has_room: bool) -> Resu
     }
 }
 
-/// A context id of this member. Another thread may have taken the last one since [`HAS_NUMBER`] was told.
+/// A context id of this member. Another thread may have taken the last one since this member sent [`HAS_NUMBER`].
 fn take_word(coll: &Collective) -> u64 {
     let context = coll.comm.process.contexts.take();
     context.map_or(TAKEN, u64::from)

@@ -35,7 +35,7 @@ impl Region {
     }
 }
 
-/// What changed since the last publication.
+/// Blocks that have changed since the last publication.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     /// Numbers of blocks, some of them twice.
@@ -124,7 +124,7 @@ impl Regions {
         self.changes.order_from = Some(0);
     }
 
-    /// What is to be published, once.
+    /// The blocks to publish; each call returns those that have changed since the last one.
     pub(super) fn take_changes(&mut self) -> Changes {
         std::mem::take(&mut self.changes)
     }

@@ -37,7 +37,7 @@ pub fn table_bytes(capacity: usize) -> Option<usize> {
     table_words(capacity)?.checked_mul(size_of::<u64>())
 }
 
-/// What a reader found.
+/// The result of a reader's look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// This region holds the range.
