@@ -7,6 +7,7 @@
 //! * [`explain`]: `rankpoint explain`, what the library makes of a datatype, a collective, or a program's threads;
 //! * [`resources`]: `rankpoint resources`, what sharing network resources between threads costs;
 //! * [`info`]: `rankpoint info`, the library's version, settings and missing functions;
+//! * [`mod@interpose`]: `rankpoint interpose`, which puts profiling tools between programs and any MPI library of the standard ABI;
 //! * [`model`]: `rankpoint model`, analytical models of injection overhead and latency;
 //! * [`mod@scope`]: `rankpoint scope`, which measures what communication costs on this node, and writes its profile;
 //! * [`tune`]: `rankpoint tune`, which measures the algorithms of collectives and writes a table of rules;
@@ -22,6 +23,7 @@ mod columns;
 mod commplan;
 mod explain;
 mod info;
+mod interpose;
 mod model;
 mod mpi;
 mod network;
@@ -72,6 +74,8 @@ enum Command {
         #[command(subcommand)]
         subject: explain::Subject,
     },
+    /// Run a command with profiling tools between its programs and their MPI library, which may be any of the standard ABI
+    Interpose(interpose::InterposeOptions),
     /// Model injection overhead and latency: what would a faster component gain
     Model(model::ModelOptions),
     /// Measure what communication costs on this node, and write its profile
@@ -117,6 +121,10 @@ fn main() -> ExitCode {
         Command::Resources { question } => finish(resources::run(&question)),
         Command::Info(options) => finish(info::run(&options)),
         Command::Explain { subject } => finish(explain::run(&subject)),
+        Command::Interpose(options) => match interpose::run(&options) {
+            Ok(code) => code,
+            Err(why) => finish(Err(why)),
+        },
         Command::Model(options) => finish(model::run(&options)),
         Command::Scope(options) => finish(scope::run(&options)),
         Command::Tune(options) => finish(tune::run(&options)),

@@ -13,6 +13,10 @@ const BUILT: &[(&str, &str)] = &[
     ("mpiexec", "bin/mpiexec"),
     ("rankpoint", "bin/rankpoint"),
     ("libmpi_abi.so", "lib/libmpi_abi.so.1"),
+    (
+        "librankpoint_interpose.so",
+        "lib/rankpoint/interpose/libmpi_abi.so.1",
+    ),
 ];
 
 const LINKS: &[(&str, &str)] = &[
@@ -74,7 +78,14 @@ pub(crate) fn built_as(profile: Profile) -> Result<PathBuf, String> {
 }
 
 pub(super) fn install(prefix: &Path, profile: Profile) -> Result<(), String> {
-    let programs = ["-p", "rankpoint-launch", "-p", "rankpoint-cli"];
+    let programs = [
+        "-p",
+        "rankpoint-launch",
+        "-p",
+        "rankpoint-cli",
+        "-p",
+        "rankpoint-interpose",
+    ];
     let library = ["-p", "rankpoint-abi"];
     let mut build = vec!["build", "--quiet", "--release"];
     build.extend(programs);
@@ -91,7 +102,7 @@ pub(super) fn install(prefix: &Path, profile: Profile) -> Result<(), String> {
     }
     for (from, to) in BUILT {
         // Programs are the same in all profiles.
-        let profile = if to.starts_with("lib/") {
+        let profile = if to.starts_with("lib/libmpi") {
             profile
         } else {
             Profile::Release

@@ -90,6 +90,18 @@ pub(super) fn hosts(scope: Scope) -> Result<Found, String> {
     suite.run(scope)
 }
 
+/// Profiling tools between programs and MPI libraries, ours and MPICH's.
+pub(super) fn interpose(scope: Scope) -> Result<Found, String> {
+    let suite = Suite {
+        name: "interpose",
+        script: "tests/interpose/run.py",
+        arguments: [&[]; 2],
+        needs: &[tools::CC, tools::PYTHON],
+        limit_s: 600,
+    };
+    suite.run(scope)
+}
+
 /// Random traffic with random settings on one node and between hosts.
 pub(super) fn traffic(scope: Scope) -> Result<Found, String> {
     let suite = Suite {

@@ -97,6 +97,7 @@ pub(super) const STEPS: &[Step] = &[
     ("types", types::agree_with_mpich),
     ("foreign", programs::with_foreign_compiler),
     ("profiling", profiling::layers),
+    ("interpose", others::interpose),
     ("reports", reports::all),
     ("offers", offers::all),
     ("python", others::python),

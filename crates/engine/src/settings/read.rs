@@ -15,7 +15,13 @@ use super::{
 
 /// Names with the settings' prefix that other parts of the system read.
 const FOREIGN: &[&str] = &["RANKPOINT_JOB"];
-const FOREIGN_PREFIXES: &[&str] = &["RANKPOINT_LAUNCH_", "RANKPOINT_TEST_", "RANKPOINT_BENCH_"];
+const FOREIGN_PREFIXES: &[&str] = &[
+    "RANKPOINT_LAUNCH_",
+    "RANKPOINT_TEST_",
+    "RANKPOINT_BENCH_",
+    "RANKPOINT_INTERPOSE",
+    "RANKPOINT_TOOLS",
+];
 
 impl Settings {
     /// The settings of this process's environment, and a warning for each name or value that is not understood.

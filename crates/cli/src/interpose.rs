@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `rankpoint interpose`: runs a command with this library between its MPI programs and their MPI library.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use crate::settings;
+
+/// Of the tree that this program is installed in.
+const DISPATCHER: &str = "lib/rankpoint/interpose/libmpi_abi.so.1";
+
+#[derive(clap::Args)]
+pub(crate) struct InterposeOptions {
+    /// Profiling tools, shared libraries that define MPI functions, in the order in which calls pass them
+    #[arg(long, value_delimiter = ',', value_name = "FILE,...")]
+    tools: Vec<PathBuf>,
+    /// MPI library, instead of the one that the program finds; for programs that use its functions beyond the standard
+    #[arg(long, value_name = "FILE")]
+    library: Option<PathBuf>,
+    /// Print how often each function was called, summed over ranks
+    #[arg(long)]
+    stats: bool,
+    /// Each rank prints what is between it and which library
+    #[arg(short, long)]
+    verbose: bool,
+    /// Command, such as mpiexec and what it takes
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+/// Runs the command; its status is this program's.
+pub(crate) fn run(options: &InterposeOptions) -> Result<ExitCode, String> {
+    let dispatcher = dispatcher()?;
+    let library = (options.library.as_deref()).map(absolute).transpose()?;
+    let tools = options.tools.iter().map(|tool| absolute(tool));
+    let tools = tools.collect::<Result<Vec<_>, _>>()?;
+    let (program, arguments) = options.command.split_first().ok_or("no command")?;
+    let preloaded = [
+        Some(dispatcher.into_os_string()),
+        library.clone().map(Into::into),
+    ];
+    let preloaded = preloaded.into_iter().flatten();
+    let preloaded = preloaded.chain(settings::variable("LD_PRELOAD").filter(|old| !old.is_empty()));
+    let preloaded: Vec<OsString> = preloaded.collect();
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env("LD_PRELOAD", preloaded.join(":".as_ref()));
+    if let Some(library) = library {
+        command.env("RANKPOINT_INTERPOSE_LIBRARY", library);
+    }
+    if !tools.is_empty() {
+        let tools: Vec<OsString> = tools.into_iter().map(Into::into).collect();
+        command.env("RANKPOINT_TOOLS", tools.join(",".as_ref()));
+    }
+    if options.verbose {
+        command.env("RANKPOINT_INTERPOSE_VERBOSE", "1");
+    }
+    let folder = options.stats.then(statistics_folder).transpose()?;
+    if let Some(folder) = &folder {
+        command.env("RANKPOINT_INTERPOSE_STATS", folder.join("rank"));
+    }
+    let status = command.status();
+    let status = status.map_err(|error| format!("{}: {error}", program.display()))?;
+    if let Some(folder) = folder {
+        report(&folder)?;
+    }
+    // A shell's number for a signal.
+    let code = status.code().unwrap_or(128 + status.signal().unwrap_or(0));
+    Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, String> {
+    path.canonicalize()
+        .map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn dispatcher() -> Result<PathBuf, String> {
+    let program = settings::this_program()?;
+    let prefix = program
+        .parent()
+        .and_then(Path::parent)
+        .unwrap_or(Path::new("/"));
+    let file = prefix.join(DISPATCHER);
+    if file.exists() {
+        return Ok(file);
+    }
+    Err(format!(
+        "{} is not there: this program was not installed",
+        file.display()
+    ))
+}
+
+fn statistics_folder() -> Result<PathBuf, String> {
+    let name = format!("rankpoint-interpose-{}", std::process::id());
+    let folder = std::env::temp_dir().join(name);
+    let made = fs::create_dir(&folder);
+    made.map_err(|error| format!("{}: {error}", folder.display()))?;
+    Ok(folder)
+}
+
+/// Prints the sums of what the ranks have written, and removes it.
+fn report(folder: &Path) -> Result<(), String> {
+    let told = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let mut ranks = 0;
+    let mut sums = BTreeMap::<String, u64>::new();
+    for entry in fs::read_dir(folder).map_err(told)? {
+        let text = fs::read_to_string(entry.map_err(told)?.path()).map_err(told)?;
+        ranks += 1;
+        for (what, number) in text.lines().filter_map(counted) {
+            *sums.entry(what.to_owned()).or_default() += number;
+        }
+    }
+    fs::remove_dir_all(folder).map_err(told)?;
+    let mut text = format!("rankpoint interpose: {ranks} ranks wrote statistics\n");
+    for (what, number) in sums {
+        text.push_str(&format!("{number:>14}  {what}\n"));
+    }
+    // A closed standard error gets no report.
+    drop(std::io::stderr().write_all(text.as_bytes()));
+    Ok(())
+}
+
+/// What a line of statistics counts, and how often.
+fn counted(line: &str) -> Option<(&str, u64)> {
+    let (what, number) = line.rsplit_once(' ')?;
+    let what = what.strip_prefix("call ").or(what.strip_prefix("layer "))?;
+    Some((what, number.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counted;
+
+    #[test]
+    fn lines_of_statistics_are_read() {
+        assert_eq!(counted("call MPI_Send 37"), Some(("MPI_Send", 37)));
+        assert_eq!(
+            counted("layer datatypes packed 5"),
+            Some(("datatypes packed", 5))
+        );
+        for wrong in [
+            "",
+            "call",
+            "call MPI_Send",
+            "MPI_Send 4",
+            "call MPI_Send -1",
+        ] {
+            assert_eq!(counted(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Writes what there is once for each function of the ABI: a field of `Functions`, the exported entries, and the wrappers that call
+//! profiling tools.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use mpi_abi_sys::generate::{call, declared};
+use mpi_abi_sys::table::{self, Function};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
+    let mut functions = table::functions();
+    functions.extend(table::removed_functions());
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "cargo tells a build script its folder this way"
+    )]
+    let out = PathBuf::from(std::env::var("OUT_DIR")?);
+    std::fs::write(out.join("functions.rs"), tables(&functions)?)?;
+    std::fs::write(out.join("entries.rs"), entries(&functions)?)?;
+    std::fs::write(out.join("wrappers.rs"), wrappers(&functions)?)?;
+    Ok(())
+}
+
+fn tables(functions: &[Function]) -> Result<String, std::fmt::Error> {
+    let mut text = format!(
+        "/// Number of functions.\npub(crate) const COUNT: usize = {};\n",
+        functions.len()
+    );
+    text.push_str("/// Their names, in the order of all tables.\npub(crate) static NAMES: [&CStr; COUNT] = [\n");
+    for function in functions {
+        writeln!(text, "    c{:?},", function.name)?;
+    }
+    text.push_str(
+        "];\n/// An implementation of every function.\n#[derive(Clone, Copy)]\n#[repr(C)]\npub(crate) struct Functions {\n",
+    );
+    for function in functions {
+        let (name, result) = (function.name, function.rust_result());
+        writeln!(
+            text,
+            "    pub(crate) {name}: unsafe extern \"C\" fn({}) -> {result},",
+            declared(function)
+        )?;
+    }
+    text.push_str("}\n");
+    text.push_str("missing! {\n");
+    for (number, function) in functions.iter().enumerate() {
+        writeln!(text, "    {number} {};", function.name)?;
+    }
+    text.push_str("}\n");
+    Ok(text)
+}
+
+fn entries(functions: &[Function]) -> Result<String, std::fmt::Error> {
+    let mut text = String::new();
+    for (macro_name, prefix) in [("program_entries", ""), ("profiling_entries", "P")] {
+        writeln!(text, "{macro_name}! {{")?;
+        for (number, Function { name, .. }) in functions.iter().enumerate() {
+            writeln!(text, "    {number} {name} \"{prefix}{name}\";")?;
+        }
+        text.push_str("}\n");
+    }
+    Ok(text)
+}
+
+fn wrappers(functions: &[Function]) -> Result<String, std::fmt::Error> {
+    let mut text = String::from("wrappers! {\n");
+    for (number, function) in functions.iter().enumerate() {
+        let (name, result) = (function.name, function.rust_result());
+        let (parameters, passed) = (declared(function), call(function, ""));
+        writeln!(
+            text,
+            "    {number} {name}({parameters}) -> {result} = {passed};"
+        )?;
+    }
+    text.push_str("}\n");
+    Ok(text)
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The first call: opens the MPI library and says where each function leads.
+//!
+//! Nothing acts before: launchers and shells have this library preloaded, too.
+
+use crate::find::{Library, is_first};
+use crate::layers::Layer;
+use crate::output::{end, say};
+use crate::settings::Settings;
+use crate::table::{Functions, REAL};
+use crate::wrappers::{ENTER, PROFILED, THROUGH};
+use crate::{statistics, tools};
+
+/// The version of the ABI that the entries are made for.
+const ABI: i32 = 1;
+
+/// The MPI library.
+pub(crate) struct Opened {
+    settings: Settings,
+    library: Library,
+    /// Its functions.
+    pub(crate) real: Functions,
+}
+
+/// Where functions lead when something is between a program and its library.
+pub(crate) struct Led {
+    /// `MPI_X`.
+    pub(crate) program: Functions,
+    /// `PMPI_X`.
+    pub(crate) profiling: Functions,
+    /// Whether the entries are to count the calls of `MPI_X`.
+    pub(crate) counted: bool,
+}
+
+/// Opens the MPI library; without one the process ends.
+pub(crate) fn library() -> Opened {
+    let settings = Settings::read().unwrap_or_else(|why| end(&why));
+    let named = settings.library.as_deref();
+    let library = Library::find(named).unwrap_or_else(|why| end(&why));
+    // SAFETY: a library of the ABI has the functions of the table under their names, and for others there are stubs.
+    let real = unsafe { Functions::of(&library.functions()) };
+    // SAFETY: no slot leads to a reader yet.
+    unsafe { REAL.fill(real) };
+    Opened {
+        settings,
+        library,
+        real,
+    }
+}
+
+/// Opens tools and stacks layers; nothing where the library has another ABI.
+pub(crate) fn between(opened: &Opened) -> Option<Led> {
+    let Opened {
+        settings,
+        library,
+        real,
+    } = opened;
+    let version = library.abi_version();
+    if version != Some(ABI) {
+        let version = version.map_or("no version".to_owned(), |version| {
+            format!("version {version}")
+        });
+        let path = library.path.display();
+        say(&format!(
+            "{path} has {version} of the ABI, not {ABI}: no layer and no tool is used"
+        ));
+        return None;
+    }
+    let has_tools = tools::open(&settings.tools).unwrap_or_else(|why| end(&why));
+    if settings.verbose {
+        let names: Vec<&str> = settings.layers.iter().map(|layer| layer.name).collect();
+        let tools = settings.tools.iter().map(|tool| tool.display().to_string());
+        let (names, tools) = (names.join(" "), tools.collect::<Vec<_>>().join(" "));
+        let library = library.path.display();
+        say(&format!(
+            "layers [{names}], tools [{tools}], library {library}"
+        ));
+    }
+    let inner = if has_tools { THROUGH } else { *real };
+    let inner = statistics::over(settings, inner);
+    let over =
+        |inner: Functions, layer: &&Layer| (layer.over)(inner).unwrap_or_else(|why| end(&why));
+    let layered = settings.layers.iter().rev().fold(inner, over);
+    // SAFETY: no slot leads to a reader yet.
+    unsafe { tools::LAYERED.fill(layered) };
+    Some(Led {
+        program: if has_tools { ENTER } else { layered },
+        profiling: if has_tools { PROFILED } else { *real },
+        // With tools, what the program enters counts.
+        counted: settings.statistics.is_some() && !has_tools,
+    })
+}
+
+/// Looks at the order of loading when the process starts, and changes nothing.
+extern "C" fn look() {
+    if let Err(other) = is_first()
+        && Settings::asks_for_something()
+    {
+        let other = other.display();
+        say(&format!(
+            "{other} was loaded before this library: no layer and no tool is used"
+        ));
+    }
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOOK: extern "C" fn() = look;

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What calls profiling tools.
+
+use std::mem::transmute;
+use std::sync::atomic::Ordering::Relaxed;
+
+use mpi_abi_sys::types::*;
+
+use crate::statistics::CALLS;
+use crate::table::{Functions, REAL};
+use crate::tools;
+
+/// Functions that call tools. `THROUGH` goes from the level that the thread is at to the next one; `ENTER` is what programs and tools
+/// call: layers first where a program calls; `PROFILED` is what they call by profiling names.
+macro_rules! wrappers {
+    ($($number:literal $name:ident($($argument:ident: $kind:ty),*) -> $result:ty = ($($passed:ident),*);)*) => {
+        /// The next tool, or the MPI library.
+        pub(crate) static THROUGH: Functions = Functions { $($name: {
+            unsafe extern "C" fn through($($argument: $kind),*) -> $result {
+                let (target, _step) = tools::next($number);
+                // SAFETY: an address of a function of this name, with the caller's arguments.
+                unsafe { transmute::<*const (), unsafe extern "C" fn($($kind),*) -> $result>(target)($($passed),*) }
+            }
+            through
+        }),* };
+        /// The layers where the program calls, which is counted, and the next tool where a tool does.
+        pub(crate) static ENTER: Functions = Functions { $($name: {
+            unsafe extern "C" fn enter($($argument: $kind),*) -> $result {
+                let functions = if tools::in_program() {
+                    CALLS[$number].fetch_add(1, Relaxed);
+                    tools::LAYERED.get()
+                } else {
+                    &THROUGH
+                };
+                // SAFETY: the caller's arguments.
+                unsafe { (functions.$name)($($passed),*) }
+            }
+            enter
+        }),* };
+        /// The MPI library where the program calls, the next tool where a tool does.
+        pub(crate) static PROFILED: Functions = Functions { $($name: {
+            unsafe extern "C" fn profiled($($argument: $kind),*) -> $result {
+                let functions = if tools::in_program() { REAL.get() } else { &THROUGH };
+                // SAFETY: the caller's arguments.
+                unsafe { (functions.$name)($($passed),*) }
+            }
+            profiled
+        }),* };
+    };
+}
+
+include!(concat!(env!("OUT_DIR"), "/wrappers.rs"));

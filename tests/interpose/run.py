@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Profiling tools between programs and MPI libraries, and what goes wrong when they are loaded.
+
+usage: run.py PREFIX FOLDER
+
+PREFIX is where Rankpoint is installed, FOLDER a place to work in. The same tests run with Rankpoint, and with MPICH where
+FOLDER/../peers has it. The last line printed is "N passed, N failed, N skipped".
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import usage
+
+HERE = Path(__file__).resolve().parent
+LIMIT_S = 60
+DISPATCHER = "lib/rankpoint/interpose/libmpi_abi.so.1"
+# What each tool sees of calls.c on two ranks: its own calls of MPI_Comm_rank go to the tools behind it.
+SEEN = [
+    f"tool {name} rank {rank}: {37 * (rank == 0)} sends, {2 + before} ranks, 3 barriers, 2 reductions"
+    for before, name in enumerate("abc")
+    for rank in (0, 1)
+]
+# And the statistics of it, of both ranks.
+COUNTED = {"MPI_Send": 37, "MPI_Recv": 37, "MPI_Barrier": 6, "MPI_Comm_rank": 4, "MPI_Pcontrol": 2, "MPI_Finalize": 2}
+
+
+class Host:
+    """An MPI library, its compiler and its launcher."""
+
+    def __init__(self, name, prefix, rankpoint, folder):
+        self.name, self.rankpoint, self.folder = name, rankpoint, folder
+        self.compiler, self.launcher = prefix / "bin/mpicc_abi", prefix / "bin/mpiexec"
+        self.library = prefix / "lib/libmpi_abi.so.1"
+        self.dispatcher = rankpoint / DISPATCHER
+        folder.mkdir(parents=True, exist_ok=True)
+        self.calls = self.compile("calls.c", "calls")
+        tool = lambda name: self.compile("tool.c", f"{name}.so", "-shared", "-fPIC", f'-DNAME="{name}"')
+        self.tools = [tool(name) for name in "abc"]
+
+    def compile(self, source, name, *flags):
+        """Builds a file of this folder with the host's compiler."""
+        command = [self.compiler, *flags, HERE / source, "-o", self.folder / name]
+        subprocess.run(command, check=True, timeout=LIMIT_S)
+        return self.folder / name
+
+    def interposed(self, *options, command=None):
+        """Runs a command, or calls.c on two ranks, under `rankpoint interpose`."""
+        command = command or [self.launcher, "-n", "2", self.calls]
+        return run([self.rankpoint / "bin/rankpoint", "interpose", *options, "--", *command])
+
+    def preloaded(self, preload, command=None, **variables):
+        """Runs a command, or calls.c alone, with libraries preloaded by hand."""
+        return run(command or [self.calls], LD_PRELOAD=":".join(map(str, preload)), **variables)
+
+
+def run(command, **variables):
+    """Status, output and errors of a command."""
+    done = subprocess.run(
+        command, env={**os.environ, **{name: str(value) for name, value in variables.items()}}, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT_S,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def passes(result, ranks=1):
+    """The errors of a run in which all ranks pass."""
+    status, output, errors = result
+    assert status == 0 and output.count("PASS") == ranks, result
+    return errors
+
+
+def nothing_in_between_is_not_noticed(host):
+    assert passes(host.interposed(), 2) == ""
+
+
+def three_tools_see_every_call(host):
+    for names in (host.tools, host.tools[::-1]):
+        result = host.interposed("--tools", ",".join(map(str, names)))
+        assert passes(result, 2) == ""
+        lines = [line for line in result[1].splitlines() if line.startswith("tool ")]
+        letters = [name.stem for name in names]
+        expected = sorted(line.replace(f"tool {'abc'[at]} ", f"tool {letter} ") for line in SEEN for at, letter in
+                          enumerate(letters) if line.startswith(f"tool {'abc'[at]} "))
+        assert sorted(lines) == expected, result[1]
+
+
+def calls_of_the_program_are_counted(host):
+    for options in ([], ["--tools", str(host.tools[0])]):
+        errors = passes(host.interposed("--stats", *options), 2)
+        assert "2 ranks wrote statistics" in errors, errors
+        counts = {name: int(number) for number, name in map(str.split, errors.splitlines()[1:])}
+        assert {name: counts.get(name) for name in COUNTED} == COUNTED, errors
+        # Those of the tools and by profiling names are not the program's.
+        assert "MPI_Comm_size" not in counts, errors
+
+
+def the_start_is_described(host):
+    errors = passes(host.interposed("--verbose", "--tools", str(host.tools[1])), 2)
+    assert errors.count(f"tools [{host.tools[1]}], library ") == 2, errors
+
+
+def preloading_by_hand_works(host):
+    assert passes(host.preloaded([host.dispatcher])) == ""
+
+
+def two_copies_are_one(host):
+    copy = host.folder / "copy/libmpi_abi.so.1"
+    copy.parent.mkdir(exist_ok=True)
+    shutil.copy(host.dispatcher, copy)
+    assert passes(host.preloaded([host.dispatcher, copy])) == ""
+    _, output, errors = host.preloaded([host.dispatcher], RANKPOINT_INTERPOSE_LIBRARY=copy)
+    assert "is this library itself" in errors and "PASS" not in output, errors
+
+
+def behind_the_library_it_says_so(host):
+    errors = passes(host.preloaded([host.library, host.dispatcher], RANKPOINT_TOOLS=host.tools[0]))
+    assert "was loaded before this library: no layer and no tool is used" in errors, errors
+    assert passes(host.preloaded([host.library, host.dispatcher])) == ""
+
+
+def shells_do_not_notice(host):
+    result = host.preloaded([host.dispatcher], ["sh", "-c", "echo here; ls / > /dev/null"], RANKPOINT_TOOLS=host.tools[0])
+    assert result == (0, "here\n", ""), result
+
+
+def a_missing_library_is_named(host):
+    alone = host.folder / "alone"
+    shutil.copy(host.calls, alone)
+    status, output, errors = host.preloaded([host.dispatcher], RANKPOINT_INTERPOSE_LIBRARY="/missing/libmpi_abi.so.1")
+    assert (status, output) == (127, "") and "/missing/libmpi_abi.so.1" in errors, errors
+
+
+def another_version_of_the_abi_is_left_alone(host):
+    other = host.compile("other_version.c", "libother.so", "-shared", "-fPIC")
+    program = host.compile("one_call.c", "one_call")
+    result = host.preloaded([host.dispatcher], [program], RANKPOINT_INTERPOSE_LIBRARY=other, RANKPOINT_TOOLS=host.tools[0])
+    assert "version 2 of the ABI, not 1: no layer and no tool is used" in passes(result), result
+
+
+def a_function_that_the_library_lacks_is_named(host):
+    other = host.compile("other_version.c", "libone.so", "-shared", "-fPIC", "-DVERSION=1")
+    status, _, errors = host.preloaded([host.dispatcher], RANKPOINT_INTERPOSE_LIBRARY=other)
+    assert status == 127 and "undefined symbol: MPI_" in errors, errors
+
+
+def nonsense_in_settings_is_refused(host):
+    for name, value, why in [
+        ("RANKPOINT_INTERPOSE", "nonsense", "nonsense is not"),
+        ("RANKPOINT_TOOLS", "/missing/tool.so", "/missing/tool.so"),
+        ("RANKPOINT_INTERPOSE_VERBOSE", "yes", "RANKPOINT_INTERPOSE_VERBOSE=yes is not one of 0, 1"),
+    ]:
+        status, output, errors = host.preloaded([host.dispatcher], **{name: value})
+        assert status == 127 and "PASS" not in output and name in errors and why in errors, (status, output, errors)
+
+
+def python_finds_it_too(host):
+    script = (
+        "import ctypes; mpi = ctypes.CDLL('libmpi_abi.so.1'); mpi.MPI_Init(None, None); "
+        "mpi.MPI_Barrier(ctypes.c_void_p(257)); print('PASS'); mpi.MPI_Finalize()"
+    )
+    result = host.preloaded([host.dispatcher], [sys.executable, "-c", script],
+                            RANKPOINT_TOOLS=host.tools[0], LD_LIBRARY_PATH=host.library.parent)
+    passes(result)
+    assert "tool a rank 0: 0 sends, 0 ranks, 1 barriers" in result[1], result
+
+
+def statuses_come_through(host):
+    assert host.interposed(command=["sh", "-c", "exit 7"])[0] == 7
+    assert host.interposed(command=["sh", "-c", "kill -9 $$"])[0] == 137
+    status, _, errors = host.interposed(command=["/missing/program"])
+    assert status == 1 and "/missing/program" in errors, errors
+
+
+CASES = [
+    nothing_in_between_is_not_noticed, three_tools_see_every_call, calls_of_the_program_are_counted, the_start_is_described,
+    preloading_by_hand_works, two_copies_are_one, behind_the_library_it_says_so, shells_do_not_notice,
+    a_missing_library_is_named, another_version_of_the_abi_is_left_alone, a_function_that_the_library_lacks_is_named,
+    nonsense_in_settings_is_refused, python_finds_it_too, statuses_come_through,
+]
+
+
+def main():
+    prefix, folder = (Path(argument).resolve() for argument in sys.argv[1:3])
+    hosts = [("rankpoint", prefix)]
+    mpich = folder.parent / "peers/mpich"
+    skipped = 0 if mpich.exists() else len(CASES)
+    if mpich.exists():
+        hosts.append(("mpich", mpich))
+    passed = failed = 0
+    for name, host_prefix in hosts:
+        host = Host(name, host_prefix, prefix, folder / name)
+        for case in CASES:
+            try:
+                case(host)
+                passed += 1
+            except (AssertionError, subprocess.SubprocessError) as why:
+                failed += 1
+                print(f"FAILED {case.__name__} with {name}: {why}", flush=True)
+    if skipped:
+        print(f"not with MPICH, which is not in {mpich}")
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    sys.exit(failed != 0)
+
+
+if __name__ == "__main__":
+    usage.answer(__doc__)
+    main()
