@@ -84,7 +84,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
             for (size, dim) in sizes.iter_mut().zip(dims) {
                 *size = number("dims", dim)?;
             }
-            let made = cart::create(this.shared(), &sizes, &periods)?;
+            let made = cart::create(this.shared(), &sizes, &periods, false)?;
             made.map(|comm| Cart::new(Self::owned(comm))).transpose()
         })
     }

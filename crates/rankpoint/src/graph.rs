@@ -56,7 +56,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
                 destinations: codes("destinations", destinations)?,
                 weights: None,
             };
-            graph::create_adjacent(this, edges)
+            graph::create_adjacent(this, edges, false)
         })
     }
 
@@ -81,7 +81,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
                 destinations: codes("destinations", &ranks(destinations))?,
                 weights: Some((weights(sources)?, weights(destinations)?)),
             };
-            graph::create_adjacent(this, edges)
+            graph::create_adjacent(this, edges, false)
         })
     }
 
@@ -95,7 +95,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
         self.make_graph(call, |this| {
             let edge = |&(from, to)| Ok((number("from", from)?, number("to", to)?, 1));
             let edges = edges.iter().map(edge).collect::<Result<Vec<_>>>()?;
-            graph::create_general(this, &edges, false)
+            graph::create_general(this, &edges, false, false)
         })
     }
 
@@ -113,7 +113,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
                 ends.push(number("neighbours", before + list.len())?);
             }
             let edges = codes("neighbours", &neighbours.concat())?;
-            let made = graph::create(this.shared(), &ends, &edges)?;
+            let made = graph::create(this.shared(), &ends, &edges, false)?;
             made.map(|comm| Graph::new(Self::owned(comm))).transpose()
         })
     }

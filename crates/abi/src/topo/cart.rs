@@ -135,7 +135,6 @@ pub(crate) unsafe fn MPI_Cart_create(
     reorder: i32,
     comm_cart: *mut MPI_Comm,
 ) -> i32 {
-    let _ = reorder;
     run("MPI_Cart_create", comm_old, || {
         let comm = intra(comm_old, "comm_old")?;
         // SAFETY: the program's arrays have `ndims` entries (crate head).
@@ -145,7 +144,10 @@ pub(crate) unsafe fn MPI_Cart_create(
                 per_dimension(periods, ndims, "periods")?,
             )
         };
-        publish(cart::create(&comm, dims, &flags(periods))?, comm_cart)
+        publish(
+            cart::create(&comm, dims, &flags(periods), reorder != 0)?,
+            comm_cart,
+        )
     })
 }
 
@@ -294,18 +296,19 @@ pub(crate) unsafe fn MPI_Cart_map(
         };
         // MPICH and Open MPI take a dimension of 0 here, as a grid in which no rank has a place.
         let is_empty = dims.contains(&0) && dims.iter().all(|&dim| dim >= 0);
-        let size = if is_empty {
-            0
+        let found = if is_empty {
+            abi::MPI_UNDEFINED
         } else {
-            Cart::new(dims, &flags(periods), object.size() as u32)?.size()
+            let cart = Cart::new(dims, &flags(periods), object.size() as u32)?;
+            place(cart::rank_played(&object, &cart, true), cart.size())
         };
         // SAFETY: the result is writable (crate head).
-        unsafe { *newrank = place(object.rank(), size) };
+        unsafe { *newrank = found };
         Ok(())
     })
 }
 
-/// Every rank keeps its place; those beyond the topology have none.
+/// A rank of a topology; those beyond it have no place.
 pub(crate) const fn place(rank: i32, size: u32) -> i32 {
     if (rank as u32) < size {
         rank

@@ -42,12 +42,14 @@ pub(crate) unsafe fn MPI_Graph_create(
     reorder: i32,
     comm_graph: *mut MPI_Comm,
 ) -> i32 {
-    let _ = reorder;
     run("MPI_Graph_create", comm_old, || {
         let comm = intra(comm_old, "comm_old")?;
         // SAFETY: the program's arrays (crate head).
         let (index, edges) = unsafe { graph_arrays(&comm, nnodes, index, edges) }?;
-        publish(graph::create(&comm, index, edges)?, comm_graph)
+        publish(
+            graph::create(&comm, index, edges, reorder != 0)?,
+            comm_graph,
+        )
     })
 }
 
@@ -64,7 +66,12 @@ pub(crate) unsafe fn MPI_Graph_map(
         let (index, edges) = unsafe { graph_arrays(&object, nnodes, index, edges) }?;
         let graph = Graph::new(index, edges, object.size() as u32)?;
         // SAFETY: the result is writable (crate head).
-        unsafe { *newrank = place(object.rank(), graph.index.len() as u32) };
+        unsafe {
+            *newrank = place(
+                graph::rank_played(&object, &graph, true),
+                graph.index.len() as u32,
+            )
+        };
         Ok(())
     })
 }
@@ -185,7 +192,6 @@ pub(crate) unsafe fn MPI_Dist_graph_create_adjacent(
     reorder: i32,
     comm_dist_graph: *mut MPI_Comm,
 ) -> i32 {
-    let _ = reorder;
     run("MPI_Dist_graph_create_adjacent", comm_old, || {
         crate::info::check(info)?;
         let comm = intra(comm_old, "comm_old")?;
@@ -204,7 +210,10 @@ pub(crate) unsafe fn MPI_Dist_graph_create_adjacent(
                 weights: weighted.then_some(both),
             }
         };
-        publish(graph::create_adjacent(&comm, graph)?, comm_dist_graph)
+        publish(
+            graph::create_adjacent(&comm, graph, reorder != 0)?,
+            comm_dist_graph,
+        )
     })
 }
 
@@ -219,7 +228,6 @@ pub(crate) unsafe fn MPI_Dist_graph_create(
     reorder: i32,
     comm_dist_graph: *mut MPI_Comm,
 ) -> i32 {
-    let _ = reorder;
     run("MPI_Dist_graph_create", comm_old, || {
         crate::info::check(info)?;
         let comm = intra(comm_old, "comm_old")?;
@@ -255,7 +263,7 @@ pub(crate) unsafe fn MPI_Dist_graph_create(
             .enumerate()
             .map(|(index, (from, &to))| (from, to, given.get(index).copied().unwrap_or(1)))
             .collect();
-        let made = graph::create_general(&comm, &edges, is_weighted(edge_weights))?;
+        let made = graph::create_general(&comm, &edges, is_weighted(edge_weights), reorder != 0)?;
         publish(made, comm_dist_graph)
     })
 }

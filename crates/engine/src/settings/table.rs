@@ -62,7 +62,7 @@ pub const TEXTS: &[TextRow] = &[
     TextRow {
         name: "RANKPOINT_VIRTUAL_NODES",
         unit: "number, or list",
-        text: "for tests: number of nodes that collectives divide the ranks among, in blocks of neighbours; or the node of each rank, as a list that is repeated at its end; the same for all ranks",
+        text: "for tests: number of nodes that collectives and placement divide the ranks among, in blocks of neighbours; or the node of each rank, as a list that is repeated at its end; the same for all ranks",
         read: Settings::read_nodes,
     },
     TextRow {
@@ -283,6 +283,8 @@ settings! {
         "the same when oversubscribed";
     shared_collectives, "SHARED_COLLECTIVES", "", 1, 0..=1, "switch",
         "collectives of ranks of one node through the shared collective area, where that is faster than messages";
+    reorder, "REORDER", "", 1, 0..=1, "switch",
+        "ranks of a communicator with a topology are placed on nodes anew where the program permits it, so that less passes between nodes; the same for all ranks (docs/topologies.md)";
     reproducible, "REPRODUCIBLE", "", 0, 0..=1, "switch",
         "reductions give the same bits whichever algorithm is chosen: operands are combined one after the other, from the last rank down";
     progress_thread, "PROGRESS_THREAD", "", 0, 0..=1, "switch",

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::Topology;
+use super::reorder::{played, players};
 use crate::comm::Comm;
 pub use crate::comm::topology::cart::{Cart, MOST_DIMENSIONS, balance};
 use crate::create;
@@ -13,15 +14,27 @@ use crate::errors::Result;
 ///
 /// # Errors
 /// Those of [`Cart::new`].
-pub fn create(comm: &Arc<Comm>, dims: &[i32], periods: &[bool]) -> Result<Option<Arc<Comm>>> {
+pub fn create(
+    comm: &Arc<Comm>,
+    dims: &[i32],
+    periods: &[bool],
+    reorder: bool,
+) -> Result<Option<Arc<Comm>>> {
     let cart = Cart::new(dims, periods, comm.size() as u32)?;
-    let inside = (comm.rank() as u32) < cart.size();
+    let rank = rank_played(comm, &cart, reorder);
+    let inside = (rank as u32) < cart.size();
     let color = if inside { 0 } else { create::UNDEFINED };
-    let made = create::split(comm, color, comm.rank(), "MPI_Cart_create")?;
+    let made = create::split(comm, color, rank, "MPI_Cart_create")?;
     if let Some(made) = &made {
         made.set_topology(Topology::Cart(Arc::new(cart)));
     }
     Ok(made)
+}
+
+/// The rank that this process plays in a grid (MPI_Cart_map); ranks beyond the grid have no place in it.
+pub fn rank_played(comm: &Comm, cart: &Cart, reorder: bool) -> i32 {
+    let graph = |ranks| placement::Graph::grid(ranks, &cart.dims, &cart.periods);
+    played(comm, players(comm, reorder, graph).as_ref())
 }
 
 /// The communicators of the slices of a grid (MPI_Cart_sub).

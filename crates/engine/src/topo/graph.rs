@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Topology;
+use super::reorder::{may_move, played, players};
 use crate::coll;
 use crate::comm::Comm;
 pub use crate::comm::topology::graph::{DistGraph, Graph};
@@ -16,15 +17,34 @@ use crate::task::run_collective;
 ///
 /// # Errors
 /// Those of [`Graph::new`].
-pub fn create(comm: &Arc<Comm>, index: &[i32], edges: &[i32]) -> Result<Option<Arc<Comm>>> {
+pub fn create(
+    comm: &Arc<Comm>,
+    index: &[i32],
+    edges: &[i32],
+    reorder: bool,
+) -> Result<Option<Arc<Comm>>> {
     let graph = Graph::new(index, edges, comm.size() as u32)?;
-    let inside = (comm.rank() as usize) < graph.index.len();
+    let rank = rank_played(comm, &graph, reorder);
+    let inside = (rank as usize) < graph.index.len();
     let color = if inside { 0 } else { create::UNDEFINED };
-    let made = create::split(comm, color, comm.rank(), "MPI_Graph_create")?;
+    let made = create::split(comm, color, rank, "MPI_Graph_create")?;
     if let Some(made) = &made {
         made.set_topology(Topology::Graph(Arc::new(graph)));
     }
     Ok(made)
+}
+
+/// The rank that this process plays in a graph (MPI_Graph_map); ranks that are no nodes have no place in it.
+pub fn rank_played(comm: &Comm, graph: &Graph, reorder: bool) -> i32 {
+    let edges_of = |node: u32| {
+        let others = graph.neighbours(node).iter();
+        others.map(move |&other| (node, other as u32, 1))
+    };
+    let whole = |ranks| {
+        let nodes = 0..graph.index.len() as u32;
+        placement::Graph::new(ranks, nodes.flat_map(edges_of))
+    };
+    played(comm, players(comm, reorder, whole).as_ref())
 }
 
 /// Whether these are ranks of the communicator.
@@ -46,13 +66,72 @@ pub fn check_ranks(comm: &Comm, argument: &'static str, ranks: &[i32]) -> Result
 /// # Errors
 /// MPI_ERR_RANK for a neighbour outside the communicator; where ranks compare their calls, MPI_ERR_TOPOLOGY for an edge of which the two
 /// ends say different things.
-pub fn create_adjacent(comm: &Arc<Comm>, graph: DistGraph) -> Result<Option<Arc<Comm>>> {
+pub fn create_adjacent(
+    comm: &Arc<Comm>,
+    graph: DistGraph,
+    reorder: bool,
+) -> Result<Option<Arc<Comm>>> {
     check_ranks(comm, "sources", &graph.sources)?;
     check_ranks(comm, "destinations", &graph.destinations)?;
     if comm.process().settings().check.collectives {
         check_edges(comm, &graph)?;
     }
-    create_checked(comm, graph)
+    if !may_move(comm, reorder) {
+        return create_checked(comm, graph, comm.rank());
+    }
+    let call = "MPI_Dist_graph_create_adjacent";
+    let all = show_all(comm, call, words_of(&graph))?;
+    let graphs = graphs_of(&all);
+    let edges = (0..).zip(&graphs).flat_map(|(rank, graph)| {
+        let weight = |index: usize| {
+            graph
+                .weights
+                .as_ref()
+                .map_or(1, |both| u64::from(both.1[index] as u32))
+        };
+        let outgoing = graph.destinations.iter().enumerate();
+        outgoing.map(move |(index, &to)| (rank, to as u32, weight(index)))
+    });
+    let players = players(comm, reorder, |ranks| placement::Graph::new(ranks, edges));
+    let rank = played(comm, players.as_ref());
+    // The process that plays a rank has the edges that were given for the rank.
+    let role = graphs.into_iter().nth(rank as usize);
+    debug_assert!(role.is_some(), "every rank has shown its edges");
+    create_checked(comm, role.unwrap_or(graph), rank)
+}
+
+/// A rank's edges as words: their numbers, whether there are weights, and each edge.
+fn words_of(graph: &DistGraph) -> Vec<u64> {
+    let (sources, destinations) = (&graph.sources, &graph.destinations);
+    let weighted = u64::from(graph.weights.is_some());
+    let mut words = vec![sources.len() as u64, destinations.len() as u64, weighted];
+    let weights = graph
+        .weights
+        .iter()
+        .flat_map(|both| both.0.iter().chain(&both.1));
+    let numbers = sources.iter().chain(destinations).chain(weights);
+    words.extend(numbers.map(|&number| u64::from(number as u32)));
+    words
+}
+
+/// The edges of each rank, from the words of all.
+fn graphs_of(mut words: &[u64]) -> Vec<DistGraph> {
+    let mut graphs = Vec::new();
+    while let &[incoming, outgoing, weighted, ref rest @ ..] = words {
+        let mut rest = rest.iter().map(|&word| word as u32 as i32);
+        let (incoming, outgoing) = (incoming as usize, outgoing as usize);
+        let mut take = |count: usize| rest.by_ref().take(count).collect::<Vec<i32>>();
+        let (sources, destinations) = (take(incoming), take(outgoing));
+        let weights = (weighted != 0).then(|| (take(incoming), take(outgoing)));
+        graphs.push(DistGraph {
+            sources,
+            destinations,
+            weights,
+        });
+        let numbers = (incoming + outgoing) * (1 + weighted as usize);
+        words = &words[3 + numbers..];
+    }
+    graphs
 }
 
 /// Compares the edges of all ranks: each outgoing edge must be an incoming edge at its other end.
@@ -103,10 +182,10 @@ fn show_all(comm: &Arc<Comm>, call: &'static str, mut words: Vec<u64>) -> Result
     Ok(all)
 }
 
-/// As [`create_adjacent`], with edges that were checked.
-fn create_checked(comm: &Arc<Comm>, graph: DistGraph) -> Result<Option<Arc<Comm>>> {
+/// As [`create_adjacent`], with the checked edges of the rank that this process plays.
+fn create_checked(comm: &Arc<Comm>, graph: DistGraph, rank: i32) -> Result<Option<Arc<Comm>>> {
     let call = "MPI_Dist_graph_create_adjacent";
-    let made = create::split(comm, 0, comm.rank(), call)?;
+    let made = create::split(comm, 0, rank, call)?;
     if let Some(made) = &made {
         made.set_topology(Topology::DistGraph(Arc::new(graph)));
     }
@@ -125,6 +204,7 @@ pub fn create_general(
     comm: &Arc<Comm>,
     edges: &[Edge],
     weighted: bool,
+    reorder: bool,
 ) -> Result<Option<Arc<Comm>>> {
     let call = "MPI_Dist_graph_create";
     let ends = |end: fn(&Edge) -> i32| edges.iter().map(end).collect::<Vec<i32>>();
@@ -135,7 +215,10 @@ pub fn create_general(
         [ends, u64::from(edge.2 as u32)]
     };
     let all = show_all(comm, call, edges.iter().flat_map(word).collect())?;
-    let me = comm.rank();
+    let pairs = all.chunks_exact(2);
+    let parts = pairs.map(|pair| ((pair[0] >> 32) as u32, pair[0] as u32, pair[1]));
+    let players = players(comm, reorder, |ranks| placement::Graph::new(ranks, parts));
+    let me = played(comm, players.as_ref());
     let (mut incoming, mut outgoing) = (Vec::new(), Vec::new());
     for pair in all.chunks_exact(2) {
         let (from, to) = ((pair[0] >> 32) as i32, pair[0] as u32 as i32);
@@ -160,5 +243,6 @@ pub fn create_general(
             destinations: outgoing.iter().map(|edge| edge.0).collect(),
             weights,
         },
+        me,
     )
 }

@@ -2,12 +2,15 @@
 //! Virtual topologies (MPI-5.0, chapter 8): the calls that make communicators with a topology and query it. The topologies
 //! themselves are data of a communicator ([`crate::comm::topology`]).
 //!
-//! A topology goes with the duplicates of its communicator. `reorder` changes nothing: every rank keeps its number, because all
-//! ranks of a node have the same distance from each other.
+//! A topology goes with the duplicates of its communicator. Where a program lets ranks change, `reorder` places
+//! them on nodes.
 
 pub mod cart;
 pub mod graph;
 mod lookup;
+mod reorder;
+#[cfg(test)]
+mod reorder_tests;
 
 pub use crate::comm::topology::Topology;
 pub use cart::Cart;
