@@ -2,8 +2,8 @@
 //! Which process plays which rank: no MPI calls, no operating system, no clock.
 //!
 //! A [`Graph`] says how much the ranks of a program send each other, a [`Cluster`] where processes are: on which node, and in which
-//! part of it. [`place`] finds for each rank a process, so that little crosses nodes, and then little crosses the parts of a node.
-//! It divides the graph into parts of exactly the sizes of the nodes ([`partition`]). [`assign`] serves clusters with a distance
+//! part of it. [`place()`] finds for each rank a process, so that little crosses nodes, and then little crosses the parts of a node.
+//! It divides the graph into parts of exactly the sizes of the nodes ([`partition()`]). [`assign()`] serves clusters with a distance
 //! between each pair of places.
 //!
 //! Equal arguments give equal results everywhere, because all arithmetic is in integers and random numbers come from fixed
