@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     functions.extend(table::removed_functions());
     #[expect(
         clippy::disallowed_methods,
-        reason = "cargo tells a build script its folder this way"
+        reason = "cargo passes a build script its folder this way"
     )]
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     std::fs::write(out.join("functions.rs"), tables(&functions)?)?;

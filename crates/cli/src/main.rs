@@ -121,10 +121,9 @@ fn main() -> ExitCode {
         Command::Resources { question } => finish(resources::run(&question)),
         Command::Info(options) => finish(info::run(&options)),
         Command::Explain { subject } => finish(explain::run(&subject)),
-        Command::Interpose(options) => match interpose::run(&options) {
-            Ok(code) => code,
-            Err(why) => finish(Err(why)),
-        },
+        Command::Interpose(options) => {
+            interpose::run(&options).unwrap_or_else(|why| finish(Err(why)))
+        }
         Command::Model(options) => finish(model::run(&options)),
         Command::Scope(options) => finish(scope::run(&options)),
         Command::Tune(options) => finish(tune::run(&options)),

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A library between a program and any MPI library of the standard ABI.
 //!
-//! It is preloaded and has the soname `libmpi_abi.so.1`, so the calls that a program binds when it starts and those that it finds by
-//! `dlopen` and `dlsym` both arrive here. At the first call ([`start`]) it opens the MPI library that the program would have had
-//! ([`find`]) and fills two tables: where each `MPI_X` jumps to, and where each `PMPI_X` does. A call of the program passes
-//! the layers that are switched on, in a fixed order ([`layers`]), then the profiling tools in the order in which they are
-//! named ([`tools`]), then enters the MPI library. What no layer or tool has goes straight there, by one jump.
+//! It is preloaded and has the soname `libmpi_abi.so.1`, so it gets both the calls that a program binds when it starts and those
+//! that the program finds by `dlopen` and `dlsym` ([`entries`]). At the first call ([`start`]) it opens the MPI library that the
+//! program would have had ([`find`]) and fills two tables: where each `MPI_X` jumps to, and where each `PMPI_X` does. A call of the
+//! program passes the profiling tools in the order in which they are named ([`tools`]), then enters the MPI library. A call that no
+//! tool defines goes straight there, by one jump.
 //!
 //! The entries are written for x86-64; on other processors the library is empty.
 //!
 //! # What C callers promise
-//! Entry points trust their callers as those of an MPI library do: handles, counts and addresses are as MPI-5.0 has them. Where a layer
-//! cannot use an argument (a null handle, a negative count), it passes the call on, and the MPI library reports the error.
+//! Entry points trust their callers as those of an MPI library do: handles, counts and addresses are as MPI-5.0 has them.
 #![cfg(target_arch = "x86_64")]
 #![expect(
     unsafe_code,
@@ -20,7 +19,6 @@
 
 mod entries;
 mod find;
-mod layers;
 mod output;
 mod settings;
 mod start;

@@ -4,12 +4,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::layers::{LAYERS, Layer};
-
 /// Settings of the environment.
 pub(crate) struct Settings {
-    /// The layers that are switched on, outermost first.
-    pub(crate) layers: Vec<&'static Layer>,
     /// Profiling tools, the one that the program calls first.
     pub(crate) tools: Vec<PathBuf>,
     /// The MPI library, instead of the one that the program would have had.
@@ -20,7 +16,7 @@ pub(crate) struct Settings {
     pub(crate) verbose: bool,
 }
 
-/// What is set, if it is and is not empty.
+/// The value of a variable, unless it is unset or empty.
 #[expect(
     clippy::disallowed_methods,
     reason = "this is the file that may read the environment"
@@ -29,11 +25,11 @@ fn value(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// One of some words; the first one where nothing is set.
+/// The choice that a variable names; the first one where it is unset.
 ///
 /// # Errors
-/// What is set, and what may be.
-pub(crate) fn choice<T: Copy>(name: &str, choices: &[(&str, T)]) -> Result<T, String> {
+/// The variable, its value and the words that it may have.
+fn choice<T: Copy>(name: &str, choices: &[(&str, T)]) -> Result<T, String> {
     let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
     let Some(value) = value(name) else {
         return Ok(choices[0].1);
@@ -51,34 +47,14 @@ impl Settings {
     /// # Errors
     /// The variable, its value and what was expected.
     pub(crate) fn read() -> Result<Self, String> {
-        let list = |name: &str| {
-            let value = value(name).unwrap_or_default();
-            let text = value
-                .into_string()
-                .map_err(|value| format!("{name}={} is not a text", value.display()))?;
-            let words = text.split(',').map(str::trim);
-            Ok::<_, String>(
-                words
-                    .filter(|word| !word.is_empty())
-                    .map(str::to_owned)
-                    .collect::<Vec<_>>(),
-            )
-        };
-        let named = list("RANKPOINT_INTERPOSE")?;
-        for name in &named {
-            if !LAYERS.iter().any(|layer| layer.name == name) {
-                let known: Vec<&str> = LAYERS.iter().map(|layer| layer.name).collect();
-                let known = known.join(", ");
-                return Err(format!(
-                    "RANKPOINT_INTERPOSE: {name} is not one of the layers {known}"
-                ));
-            }
-        }
-        let is_named = |layer: &&Layer| named.iter().any(|name| name == layer.name);
-        let tools = list("RANKPOINT_TOOLS")?;
+        let tools = value("RANKPOINT_TOOLS").unwrap_or_default();
+        let tools = tools
+            .into_string()
+            .map_err(|tools| format!("RANKPOINT_TOOLS={} is not a text", tools.display()))?;
+        let tools = tools.split(',').map(str::trim);
+        let tools = tools.filter(|tool| !tool.is_empty()).map(PathBuf::from);
         let settings = Self {
-            layers: LAYERS.iter().filter(is_named).collect(),
-            tools: tools.into_iter().map(PathBuf::from).collect(),
+            tools: tools.collect(),
             library: value("RANKPOINT_INTERPOSE_LIBRARY").map(PathBuf::from),
             statistics: value("RANKPOINT_INTERPOSE_STATS").map(PathBuf::from),
             verbose: choice("RANKPOINT_INTERPOSE_VERBOSE", &[("0", false), ("1", true)])?,
@@ -89,14 +65,10 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Whether layers or tools are asked for.
+    /// Whether the environment asks for tools or statistics.
     pub(crate) fn asks_for_something() -> bool {
-        [
-            "RANKPOINT_INTERPOSE",
-            "RANKPOINT_TOOLS",
-            "RANKPOINT_INTERPOSE_STATS",
-        ]
-        .iter()
-        .any(|name| value(name).is_some())
+        ["RANKPOINT_TOOLS", "RANKPOINT_INTERPOSE_STATS"]
+            .iter()
+            .any(|name| value(name).is_some())
     }
 }

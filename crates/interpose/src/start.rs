@@ -4,7 +4,6 @@
 //! Nothing acts before: launchers and shells have this library preloaded, too.
 
 use crate::find::{Library, is_first};
-use crate::layers::Layer;
 use crate::output::{end, say};
 use crate::settings::Settings;
 use crate::table::{Functions, REAL};
@@ -48,7 +47,7 @@ pub(crate) fn library() -> Opened {
     }
 }
 
-/// Opens tools and stacks layers; nothing where the library has another ABI.
+/// Opens tools; nothing where the library has another ABI.
 pub(crate) fn between(opened: &Opened) -> Option<Led> {
     let Opened {
         settings,
@@ -62,29 +61,23 @@ pub(crate) fn between(opened: &Opened) -> Option<Led> {
         });
         let path = library.path.display();
         say(&format!(
-            "{path} has {version} of the ABI, not {ABI}: no layer and no tool is used"
+            "{path} has {version} of the ABI, not {ABI}: no tool is used"
         ));
         return None;
     }
     let has_tools = tools::open(&settings.tools).unwrap_or_else(|why| end(&why));
     if settings.verbose {
-        let names: Vec<&str> = settings.layers.iter().map(|layer| layer.name).collect();
         let tools = settings.tools.iter().map(|tool| tool.display().to_string());
-        let (names, tools) = (names.join(" "), tools.collect::<Vec<_>>().join(" "));
+        let tools = tools.collect::<Vec<_>>().join(" ");
         let library = library.path.display();
-        say(&format!(
-            "layers [{names}], tools [{tools}], library {library}"
-        ));
+        say(&format!("tools [{tools}], library {library}"));
     }
     let inner = if has_tools { THROUGH } else { *real };
-    let inner = statistics::over(settings, inner);
-    let over =
-        |inner: Functions, layer: &&Layer| (layer.over)(inner).unwrap_or_else(|why| end(&why));
-    let layered = settings.layers.iter().rev().fold(inner, over);
+    let entered = statistics::over(settings, inner);
     // SAFETY: no slot leads to a reader yet.
-    unsafe { tools::LAYERED.fill(layered) };
+    unsafe { tools::ENTERED.fill(entered) };
     Some(Led {
-        program: if has_tools { ENTER } else { layered },
+        program: if has_tools { ENTER } else { entered },
         profiling: if has_tools { PROFILED } else { *real },
         // With tools, what the program enters counts.
         counted: settings.statistics.is_some() && !has_tools,
@@ -98,7 +91,7 @@ extern "C" fn look() {
     {
         let other = other.display();
         say(&format!(
-            "{other} was loaded before this library: no layer and no tool is used"
+            "{other} was loaded before this library: no tool is used"
         ));
     }
 }

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was called and what layers did: one file for each rank, written by MPI_Finalize.
-//!
-//! A line is `call NAME NUMBER`, or `layer NAME WHAT NUMBER`.
+//! How often the program called each function: one file for each rank, written by MPI_Finalize, with lines `NAME NUMBER`.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::layers::Counts;
 use crate::output::say;
 use crate::settings::Settings;
 use crate::sync::AtomicU64;
@@ -17,17 +14,16 @@ use crate::table::{COUNT, Functions, NAMES, Next, REAL};
 /// How often the program called each `MPI_X`; counted with statistics or tools.
 pub(crate) static CALLS: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
 static NEXT: Next = Next::new();
-/// Where they go, and what the layers have to say.
-static OUTPUT: OnceLock<(PathBuf, Vec<Counts>)> = OnceLock::new();
+/// Where the counts go, without the rank.
+static FILE: OnceLock<PathBuf> = OnceLock::new();
 
 /// Functions that write statistics, if they are asked for.
 pub(crate) fn over(settings: &Settings, next: Functions) -> Functions {
     let Some(file) = settings.statistics.clone() else {
         return next;
     };
-    let layers = settings.layers.iter().map(|layer| layer.statistics);
     // Only the first call of all comes here.
-    drop(OUTPUT.set((file, layers.collect())));
+    drop(FILE.set(file));
     // SAFETY: no slot leads to a reader yet.
     unsafe { NEXT.fill(next) };
     Functions {
@@ -42,17 +38,14 @@ unsafe extern "C" fn finalize() -> i32 {
     let known = unsafe {
         (REAL.get().MPI_Comm_rank)(mpi_abi_sys::constants::MPI_COMM_WORLD as _, &raw mut rank)
     };
-    if let (0, Some((file, layers))) = (known, OUTPUT.get()) {
+    if let (0, Some(file)) = (known, FILE.get()) {
         let mut text = String::new();
         for (name, calls) in NAMES.iter().zip(&CALLS) {
             let calls = calls.load(Relaxed);
             if calls > 0 {
                 // Writing to a string cannot fail.
-                let _ = writeln!(text, "call {} {calls}", name.to_string_lossy());
+                let _ = writeln!(text, "{} {calls}", name.to_string_lossy());
             }
-        }
-        for (what, number) in layers.iter().flat_map(|layer| layer()) {
-            let _ = writeln!(text, "layer {what} {number}");
         }
         let mut path = file.clone().into_os_string();
         path.push(format!(".{rank}"));

@@ -11,7 +11,7 @@ use crate::table::{Functions, REAL};
 use crate::tools;
 
 /// Functions that call tools. `THROUGH` goes from the level that the thread is at to the next one; `ENTER` is what programs and tools
-/// call: layers first where a program calls; `PROFILED` is what they call by profiling names.
+/// call: the program's calls and those of tools part there; `PROFILED` is what they call by profiling names.
 macro_rules! wrappers {
     ($($number:literal $name:ident($($argument:ident: $kind:ty),*) -> $result:ty = ($($passed:ident),*);)*) => {
         /// The next tool, or the MPI library.
@@ -23,12 +23,12 @@ macro_rules! wrappers {
             }
             through
         }),* };
-        /// The layers where the program calls, which is counted, and the next tool where a tool does.
+        /// The first tool where the program calls, which is counted, and the next tool where a tool does.
         pub(crate) static ENTER: Functions = Functions { $($name: {
             unsafe extern "C" fn enter($($argument: $kind),*) -> $result {
                 let functions = if tools::in_program() {
                     CALLS[$number].fetch_add(1, Relaxed);
-                    tools::LAYERED.get()
+                    tools::ENTERED.get()
                 } else {
                     &THROUGH
                 };

@@ -14,13 +14,12 @@ use super::{
 };
 
 /// Names with the settings' prefix that other parts of the system read.
-const FOREIGN: &[&str] = &["RANKPOINT_JOB"];
+const FOREIGN: &[&str] = &["RANKPOINT_JOB", "RANKPOINT_TOOLS"];
 const FOREIGN_PREFIXES: &[&str] = &[
     "RANKPOINT_LAUNCH_",
     "RANKPOINT_TEST_",
     "RANKPOINT_BENCH_",
-    "RANKPOINT_INTERPOSE",
-    "RANKPOINT_TOOLS",
+    "RANKPOINT_INTERPOSE_",
 ];
 
 impl Settings {

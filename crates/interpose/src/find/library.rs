@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An MPI library that was opened.
 
-use std::ffi::{CStr, CString, OsStr, c_void};
+use std::ffi::{CStr, CString, OsStr, c_int, c_void};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use super::{cache, objects};
 use crate::table::{COUNT, MISSING, NAMES};
 
 const SONAME: &CStr = c"libmpi_abi.so.1";
-/// What this library exports and MPI libraries do not.
+/// A name that this library exports and MPI libraries do not.
 const MARK: &CStr = c"rankpoint_interpose_is_loaded";
 
 #[unsafe(export_name = "rankpoint_interpose_is_loaded")]
@@ -64,16 +64,8 @@ impl Library {
     }
 
     fn open(path: &Path) -> Result<Self, String> {
-        let name = CString::new(path.as_os_str().as_bytes()).unwrap_or_default();
-        // SAFETY: its initialisers run as they would have when the program was loaded. Its own names are global then, too.
-        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
-        if handle.is_null() {
-            // SAFETY: the linker's text of the error above, which belongs to this thread.
-            let text = unsafe { CStr::from_ptr(libc::dlerror()) };
-            return Err(text.to_string_lossy().into_owned());
-        }
-        let path = path.to_owned();
-        Ok(Self { handle, path })
+        // What it exports beyond the ABI is global, as when the program needs it.
+        Self::load(path, libc::RTLD_GLOBAL)
     }
 
     /// Opens a profiling tool, whose names stay its own.
@@ -81,11 +73,15 @@ impl Library {
     /// # Errors
     /// The linker's text.
     pub(crate) fn tool(path: &Path) -> Result<Self, String> {
+        Self::load(path, libc::RTLD_LOCAL)
+    }
+
+    fn load(path: &Path, scope: c_int) -> Result<Self, String> {
         let name = CString::new(path.as_os_str().as_bytes()).unwrap_or_default();
-        // SAFETY: its initialisers run as when it is preloaded.
-        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        // SAFETY: its initialisers run as they do when the dynamic linker loads it for a program.
+        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | scope) };
         if handle.is_null() {
-            // SAFETY: as in `open`.
+            // SAFETY: the linker's text of the error above, which belongs to this thread.
             let text = unsafe { CStr::from_ptr(libc::dlerror()) };
             return Err(text.to_string_lossy().into_owned());
         }
@@ -164,7 +160,7 @@ fn path_of(text: &CStr) -> PathBuf {
 /// The file of the object that an address lies in.
 fn object_of(address: *const ()) -> Option<CString> {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: any address may be asked for; the name lives as long as the object.
+    // SAFETY: `dladdr` takes any address; the name lives as long as the object.
     unsafe {
         let found = libc::dladdr(address.cast(), info.as_mut_ptr()) != 0;
         let name = info.assume_init().dli_fname;

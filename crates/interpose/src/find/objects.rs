@@ -13,7 +13,7 @@ pub(super) struct Object {
     pub(super) needs: bool,
 }
 
-/// What is loaded, the program first.
+/// The loaded objects, the program first.
 pub(super) fn loaded(soname: &CStr) -> Vec<Object> {
     unsafe extern "C" fn visit(
         info: *mut libc::dl_phdr_info,
