@@ -124,19 +124,22 @@ pub(super) fn judged(
     })
 }
 
-/// What each failed test has printed, and each executable that a signal ended, with the name of the executable.
+/// What each failed test has printed, and each executable that a signal ended with its last lines.
 fn failures(text: &str) -> Vec<String> {
     let (mut wrong, mut inside, mut executable) = (Vec::<String>::new(), false, "");
-    for line in text.lines() {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut began = 0;
+    for (number, &line) in lines.iter().enumerate() {
         if line.starts_with("     Running ") || line.starts_with("   Doc-tests ") {
-            (executable, inside) = (line.trim_start(), false);
+            (executable, inside, began) = (line.trim_start(), false, number);
         } else if line.starts_with("---- ") {
             inside = true;
             wrong.push(format!("{executable}\n{line}"));
         } else if line == "failures:" || line.starts_with("error: ") {
             inside = false;
         } else if line.contains("process didn't exit successfully") && line.contains("signal") {
-            wrong.push(line.trim_start().to_owned());
+            let last = &lines[began.max(number.saturating_sub(LAST_LINES))..=number];
+            wrong.push(last.join("\n").trim_start().to_owned());
         } else if let (true, Some(last)) = (inside, wrong.last_mut()) {
             last.push('\n');
             last.push_str(line);
@@ -144,6 +147,9 @@ fn failures(text: &str) -> Vec<String> {
     }
     wrong
 }
+
+/// Lines that are shown of an executable that a signal ended.
+const LAST_LINES: usize = 8;
 
 /// Sums of the lines `test result: ok. 3 passed; 0 failed; 1 ignored; ...`.
 fn totals(text: &str) -> (usize, usize, usize) {
@@ -180,13 +186,13 @@ mod tests {
     fn failures_are_told_with_what_they_printed() {
         let text = "     Running unittests src/lib.rs (x)\ntest a ... ok\ntest result: ok. 1 passed; 0 failed;\n     \
                     Running tests/hang.rs (y)\ntest b ... FAILED\n\nfailures:\n\n---- b stdout ----\nit hung\nat 7\n---- c stdout \
-                    ----\nwrong\n\nfailures:\n    b\n    c\n\ntest result: FAILED. 0 passed; 2 failed;\n\nerror: test failed\n\
-                    Caused by:\n  process didn't exit successfully: `z` (signal: 11, SIGSEGV)\n";
-        let told = [
+                    ----\nwrong\n\nfailures:\n    b\n    c\n\ntest result: FAILED. 0 passed; 2 failed;\n\n     Running tests/deep.rs (z)\ntest d ... ok\n\
+                    thread 'e' has overflowed its stack\nerror: test failed\nCaused by:\n  process didn't exit successfully: `z` (signal: 11, SIGSEGV)\n";
+        let shown = [
             "Running tests/hang.rs (y)\n---- b stdout ----\nit hung\nat 7",
             "Running tests/hang.rs (y)\n---- c stdout ----\nwrong\n",
-            "process didn't exit successfully: `z` (signal: 11, SIGSEGV)",
+            "Running tests/deep.rs (z)\ntest d ... ok\nthread 'e' has overflowed its stack\nerror: test failed\nCaused by:\n  process didn't exit successfully: `z` (signal: 11, SIGSEGV)",
         ];
-        assert_eq!(super::failures(text), told);
+        assert_eq!(super::failures(text), shown);
     }
 }

@@ -69,7 +69,7 @@ pub(super) struct Argument {
 }
 
 /// Types inside each other at most; the parser recurses.
-const DEEPEST: usize = 1000;
+const DEEPEST: usize = 200;
 
 /// Parses a whole expression.
 pub(super) fn parse(text: &str) -> Parsed<Value> {
@@ -322,10 +322,10 @@ mod tests {
 
     #[test]
     fn depth_is_limited() {
-        let text = format!("{}int{}", "dup(".repeat(1000), ")".repeat(1000));
+        let text = format!("{}int{}", "dup(".repeat(200), ")".repeat(200));
         assert!(parse(&text).is_ok());
-        let text = format!("{}int{}", "dup(".repeat(1001), ")".repeat(1001));
-        assert_eq!(trouble(&text).1, "types are nested more than 1000 deep");
+        let text = format!("{}int{}", "dup(".repeat(201), ")".repeat(201));
+        assert_eq!(trouble(&text).1, "types are nested more than 200 deep");
     }
 
     #[test]
