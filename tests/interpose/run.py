@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Profiling tools between programs and MPI libraries, and what goes wrong when they are loaded.
+"""Layers and profiling tools between programs and MPI libraries, and what goes wrong when they are loaded.
 
 usage: run.py PREFIX FOLDER
 
@@ -41,6 +41,7 @@ class Host:
         self.dispatcher = rankpoint / DISPATCHER
         folder.mkdir(parents=True, exist_ok=True)
         self.calls = self.compile("calls.c", "calls")
+        self.datatypes = self.compile("datatypes.c", "datatypes", "-O1")
         tool = lambda name: self.compile("tool.c", f"{name}.so", "-shared", "-fPIC", f'-DNAME="{name}"')
         self.tools = [tool(name) for name in "abc"]
 
@@ -104,7 +105,33 @@ def calls_of_the_program_are_counted(host):
 
 def the_start_is_described(host):
     errors = passes(host.interposed("--verbose", "--tools", str(host.tools[1])), 2)
-    assert errors.count(f"tools [{host.tools[1]}], library ") == 2, errors
+    assert errors.count(f"layers [], tools [{host.tools[1]}], library ") == 2, errors
+
+
+def random_types(host, seed, *where, path="pack", count=400):
+    """Runs datatypes.c on two ranks, of which some have the layer; the numbers that the statistics have of it."""
+    variables = [f"RANKPOINT_INTERPOSE_PATH={path}"]
+    rank = lambda number: ["-n", "1", "env", *variables * (number in where), *["RANKPOINT_INTERPOSE=datatypes"] * (number in where),
+                           host.datatypes, str(seed), str(count)]
+    errors = passes(host.interposed("--stats", command=[host.launcher, *rank(0), ":", *rank(1)]), 2)
+    lines = [line.split() for line in errors.splitlines() if " datatypes." in line]
+    return {name.removeprefix("datatypes."): int(number) for number, name in lines}
+
+
+def datatypes_arrive_as_without_the_layer(host):
+    both = random_types(host, 1, 0, 1)
+    assert both["packed"] > 1000 and both["unpacked"] > 300 and "types_refused" not in both, both
+    sender, receiver = random_types(host, 2, 0), random_types(host, 3, 1)
+    assert sender["packed"] > 500 and receiver["unpacked"] > 300, (sender, receiver)
+    random_types(host, 4, 0, 1, path="auto")
+    system = random_types(host, 5, 0, 1, path="system")
+    assert "packed" not in system and "unpacked" not in system and system["passed_faster"] > 1000, system
+
+
+def tools_see_what_the_layer_sends(host):
+    result = host.interposed("--layers", "datatypes", "--tools", ",".join(map(str, host.tools)))
+    assert passes(result, 2) == ""
+    assert sorted(re.findall(r"tool . rank .*? reductions", result[1])) == sorted(SEEN), result[1]
 
 
 def preloading_by_hand_works(host):
@@ -122,7 +149,7 @@ def two_copies_are_one(host):
 
 def behind_the_library_it_says_so(host):
     errors = passes(host.preloaded([host.library, host.dispatcher], RANKPOINT_TOOLS=host.tools[0]))
-    assert "was loaded before this library: no tool is used" in errors, errors
+    assert "was loaded before this library: nothing is between" in errors, errors
     assert passes(host.preloaded([host.library, host.dispatcher])) == ""
 
 
@@ -140,7 +167,7 @@ def another_version_of_the_abi_is_left_alone(host):
     other = host.compile("other_version.c", "libother.so", "-shared", "-fPIC")
     program = host.compile("one_call.c", "one_call")
     result = host.preloaded([host.dispatcher], [program], RANKPOINT_INTERPOSE_LIBRARY=other, RANKPOINT_TOOLS=host.tools[0])
-    assert "version 2 of the ABI, not 1: no tool is used" in passes(result), result
+    assert "version 2 of the ABI, not 1: nothing is between" in passes(result), result
 
 
 def a_function_that_the_library_lacks_is_named(host):
@@ -152,6 +179,9 @@ def a_function_that_the_library_lacks_is_named(host):
 def nonsense_in_settings_is_refused(host):
     for name, value, why in [
         ("RANKPOINT_TOOLS", "/missing/tool.so", "/missing/tool.so"),
+        ("RANKPOINT_INTERPOSE", "datatypes,fast", "fast is not a layer; there is datatypes"),
+        ("RANKPOINT_INTERPOSE_PATH", "fast", "RANKPOINT_INTERPOSE_PATH=fast is not one of auto, system, pack"),
+        ("RANKPOINT_INTERPOSE_POOL_LIMIT", "much", "RANKPOINT_INTERPOSE_POOL_LIMIT=much is not a number of bytes"),
         ("RANKPOINT_INTERPOSE_VERBOSE", "yes", "RANKPOINT_INTERPOSE_VERBOSE=yes is not one of 0, 1"),
     ]:
         status, output, errors = host.preloaded([host.dispatcher], **{name: value})
@@ -178,7 +208,7 @@ def statuses_come_through(host):
 
 CASES = [
     nothing_in_between_is_not_noticed, three_tools_see_every_call, calls_of_the_program_are_counted, the_start_is_described,
-    preloading_by_hand_works, two_copies_are_one, behind_the_library_it_says_so, shells_do_not_notice,
+    datatypes_arrive_as_without_the_layer, tools_see_what_the_layer_sends, preloading_by_hand_works, two_copies_are_one, behind_the_library_it_says_so, shells_do_not_notice,
     a_missing_library_is_named, another_version_of_the_abi_is_left_alone, a_function_that_the_library_lacks_is_named,
     nonsense_in_settings_is_refused, python_finds_it_too, statuses_come_through,
 ]

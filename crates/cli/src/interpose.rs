@@ -16,13 +16,16 @@ const DISPATCHER: &str = "lib/rankpoint/interpose/libmpi_abi.so.1";
 
 #[derive(clap::Args)]
 pub(crate) struct InterposeOptions {
+    /// Layers of this library: `datatypes` packs data of derived types
+    #[arg(long, value_delimiter = ',', value_name = "LAYER,...")]
+    layers: Vec<String>,
     /// Profiling tools, shared libraries that define MPI functions, in the order in which calls pass them
     #[arg(long, value_delimiter = ',', value_name = "FILE,...")]
     tools: Vec<PathBuf>,
     /// MPI library, instead of the one that the program finds; for programs that use its functions beyond the standard
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
-    /// Print how often each function was called, summed over ranks
+    /// Print how often each function was called and what the layers did, summed over ranks
     #[arg(long)]
     stats: bool,
     /// Each rank prints what is between it and which library
@@ -57,6 +60,9 @@ pub(crate) fn run(options: &InterposeOptions) -> Result<ExitCode, String> {
     if !tools.is_empty() {
         let tools: Vec<OsString> = tools.into_iter().map(Into::into).collect();
         command.env("RANKPOINT_TOOLS", tools.join(",".as_ref()));
+    }
+    if !options.layers.is_empty() {
+        command.env("RANKPOINT_INTERPOSE", options.layers.join(","));
     }
     if options.verbose {
         command.env("RANKPOINT_INTERPOSE_VERBOSE", "1");

@@ -4,8 +4,8 @@
 //! It is preloaded and has the soname `libmpi_abi.so.1`, so it gets both the calls that a program binds when it starts and those
 //! that the program finds by `dlopen` and `dlsym` ([`entries`]). At the first call ([`start`]) it opens the MPI library that the
 //! program would have had ([`find`]) and fills two tables: where each `MPI_X` jumps to, and where each `PMPI_X` does. A call of the
-//! program passes the profiling tools in the order in which they are named ([`tools`]), then enters the MPI library. A call that no
-//! tool defines goes straight there, by one jump.
+//! program passes the layers ([`layers`]), then the profiling tools in the order in which they are named ([`tools`]), and enters
+//! the MPI library. A call that none of them has goes straight there, by one jump.
 //!
 //! The entries are written for x86-64; on other processors the library is empty.
 //!
@@ -17,8 +17,10 @@
     reason = "entry points are C functions that call C functions"
 )]
 
+mod datatypes;
 mod entries;
 mod find;
+mod layers;
 mod output;
 mod settings;
 mod start;

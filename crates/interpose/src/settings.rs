@@ -4,8 +4,25 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// How data of derived types travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Path {
+    /// As it is faster.
+    Auto,
+    /// The library packs.
+    System,
+    /// This library packs whatever it can.
+    Pack,
+}
+
 /// Settings of the environment.
 pub(crate) struct Settings {
+    /// Names of the layers.
+    pub(crate) layers: Vec<String>,
+    /// How data of derived types travel.
+    pub(crate) path: Path,
+    /// Most bytes that the layer for datatypes keeps for the next messages.
+    pub(crate) pool_limit: usize,
     /// Profiling tools, the one that the program calls first.
     pub(crate) tools: Vec<PathBuf>,
     /// The MPI library, instead of the one that the program would have had.
@@ -41,20 +58,61 @@ fn choice<T: Copy>(name: &str, choices: &[(&str, T)]) -> Result<T, String> {
     })
 }
 
+/// The words of a variable, with commas between them.
+///
+/// # Errors
+/// The variable, if it is not a text.
+fn list(name: &str) -> Result<Vec<String>, String> {
+    let text = value(name).unwrap_or_default().into_string();
+    let text = text.map_err(|text| format!("{name}={} is not a text", text.display()))?;
+    let words = text
+        .split(',')
+        .map(str::trim)
+        .filter(|word| !word.is_empty());
+    Ok(words.map(str::to_owned).collect())
+}
+
+/// The number of bytes that a variable names, with K, M or G behind it or without.
+///
+/// # Errors
+/// The variable, its value and what was expected.
+fn bytes(name: &str, default: usize) -> Result<usize, String> {
+    let Some(value) = value(name) else {
+        return Ok(default);
+    };
+    let text = value.to_string_lossy();
+    let digits = text.trim_end_matches(['K', 'M', 'G']);
+    let shift = match &text[digits.len()..] {
+        "" => Some(0),
+        "K" => Some(10),
+        "M" => Some(20),
+        "G" => Some(30),
+        _ => None,
+    };
+    let number = digits.parse::<usize>().ok().zip(shift);
+    let number = number.and_then(|(number, shift)| number.checked_mul(1 << shift));
+    number.ok_or_else(|| format!("{name}={text} is not a number of bytes, such as 64M"))
+}
+
 impl Settings {
     /// Reads the environment.
     ///
     /// # Errors
     /// The variable, its value and what was expected.
     pub(crate) fn read() -> Result<Self, String> {
-        let tools = value("RANKPOINT_TOOLS").unwrap_or_default();
-        let tools = tools
-            .into_string()
-            .map_err(|tools| format!("RANKPOINT_TOOLS={} is not a text", tools.display()))?;
-        let tools = tools.split(',').map(str::trim);
-        let tools = tools.filter(|tool| !tool.is_empty()).map(PathBuf::from);
+        let path = [
+            ("auto", Path::Auto),
+            ("system", Path::System),
+            ("pack", Path::Pack),
+        ];
         let settings = Self {
-            tools: tools.collect(),
+            layers: list("RANKPOINT_INTERPOSE")?,
+            path: choice("RANKPOINT_INTERPOSE_PATH", &path)?,
+            pool_limit: bytes("RANKPOINT_INTERPOSE_POOL_LIMIT", 1 << 30)?,
+            tools: list("RANKPOINT_TOOLS")?
+                .into_iter()
+                .map(PathBuf::from)
+                .collect(),
             library: value("RANKPOINT_INTERPOSE_LIBRARY").map(PathBuf::from),
             statistics: value("RANKPOINT_INTERPOSE_STATS").map(PathBuf::from),
             verbose: choice("RANKPOINT_INTERPOSE_VERBOSE", &[("0", false), ("1", true)])?,
@@ -65,10 +123,13 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Whether the environment asks for tools or statistics.
+    /// Whether the environment asks for layers, tools or statistics.
     pub(crate) fn asks_for_something() -> bool {
-        ["RANKPOINT_TOOLS", "RANKPOINT_INTERPOSE_STATS"]
-            .iter()
-            .any(|name| value(name).is_some())
+        let names = [
+            "RANKPOINT_INTERPOSE",
+            "RANKPOINT_TOOLS",
+            "RANKPOINT_INTERPOSE_STATS",
+        ];
+        names.iter().any(|name| value(name).is_some())
     }
 }

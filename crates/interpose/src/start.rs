@@ -8,7 +8,7 @@ use crate::output::{end, say};
 use crate::settings::Settings;
 use crate::table::{Functions, REAL};
 use crate::wrappers::{ENTER, PROFILED, THROUGH};
-use crate::{statistics, tools};
+use crate::{layers, statistics, tools};
 
 /// The version of the ABI that the entries are made for.
 const ABI: i32 = 1;
@@ -47,7 +47,7 @@ pub(crate) fn library() -> Opened {
     }
 }
 
-/// Opens tools; nothing where the library has another ABI.
+/// Puts layers and tools between; nothing where the library has another ABI.
 pub(crate) fn between(opened: &Opened) -> Option<Led> {
     let Opened {
         settings,
@@ -61,7 +61,7 @@ pub(crate) fn between(opened: &Opened) -> Option<Led> {
         });
         let path = library.path.display();
         say(&format!(
-            "{path} has {version} of the ABI, not {ABI}: no tool is used"
+            "{path} has {version} of the ABI, not {ABI}: nothing is between"
         ));
         return None;
     }
@@ -70,10 +70,14 @@ pub(crate) fn between(opened: &Opened) -> Option<Led> {
         let tools = settings.tools.iter().map(|tool| tool.display().to_string());
         let tools = tools.collect::<Vec<_>>().join(" ");
         let library = library.path.display();
-        say(&format!("tools [{tools}], library {library}"));
+        let layers = settings.layers.join(" ");
+        say(&format!(
+            "layers [{layers}], tools [{tools}], library {library}"
+        ));
     }
     let inner = if has_tools { THROUGH } else { *real };
-    let entered = statistics::over(settings, inner);
+    let layered = layers::over(settings, inner).unwrap_or_else(|why| end(&why));
+    let entered = statistics::over(settings, layered);
     // SAFETY: no slot leads to a reader yet.
     unsafe { tools::ENTERED.fill(entered) };
     Some(Led {
@@ -91,7 +95,7 @@ extern "C" fn look() {
     {
         let other = other.display();
         say(&format!(
-            "{other} was loaded before this library: no tool is used"
+            "{other} was loaded before this library: nothing is between"
         ));
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How often the program called each function: one file for each rank, written by MPI_Finalize, with lines `NAME NUMBER`.
+//! How often the program called each function, and what the layers did: one file for each rank, written by MPI_Finalize, with lines `NAME NUMBER`.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -45,6 +45,11 @@ unsafe extern "C" fn finalize() -> i32 {
             if calls > 0 {
                 // Writing to a string cannot fail.
                 let _ = writeln!(text, "{} {calls}", name.to_string_lossy());
+            }
+        }
+        for (name, number) in crate::datatypes::counts() {
+            if number > 0 {
+                let _ = writeln!(text, "{name} {number}");
             }
         }
         let mut path = file.clone().into_os_string();

@@ -58,6 +58,15 @@ impl Functions {
     }
 }
 
+/// The first of these functions that the MPI library does not have.
+pub(crate) fn lacking(names: &[&'static CStr]) -> Option<&'static CStr> {
+    let addresses = REAL.get().addresses();
+    let lacks = |name: &&'static CStr| {
+        number_of(name).is_none_or(|number| addresses[number] == MISSING[number] as *const ())
+    };
+    names.iter().copied().find(lacks)
+}
+
 /// Position of a function in the tables.
 pub(crate) fn number_of(name: &CStr) -> Option<usize> {
     NAMES.iter().position(|known| *known == name)

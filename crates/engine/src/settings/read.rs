@@ -14,7 +14,7 @@ use super::{
 };
 
 /// Names with the settings' prefix that other parts of the system read.
-const FOREIGN: &[&str] = &["RANKPOINT_JOB", "RANKPOINT_TOOLS"];
+const FOREIGN: &[&str] = &["RANKPOINT_INTERPOSE", "RANKPOINT_JOB", "RANKPOINT_TOOLS"];
 const FOREIGN_PREFIXES: &[&str] = &[
     "RANKPOINT_LAUNCH_",
     "RANKPOINT_TEST_",

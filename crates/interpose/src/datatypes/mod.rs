@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The layer for datatypes, after TEMPI (Pearson, *Movement and Placement of Non-Contiguous Data in Distributed GPU Computing*, 2021,
+//! chapter 5): data of derived types are packed by the kernels of `layout` and travel as MPI_PACKED.
+//!
+//! A derived type is read from the library at its first use ([`decode`]) and kept until the library forgets it ([`types`]). Where the
+//! library packs it faster itself, it goes on as it is ([`costs`]). Packed bytes are in the order of the type map without a header,
+//! as the libraries' own: so the other side need not have this layer ([`wire`] makes sure). Calls that complete requests unpack what has
+//! arrived ([`pending`], [`complete`]).
+
+mod blocking;
+mod buffer;
+mod calls;
+mod complete;
+mod costs;
+mod counts;
+mod decode;
+mod device;
+mod exchange;
+mod layer;
+mod leaf;
+mod nonblocking;
+mod packing;
+mod pending;
+mod persistent;
+mod pool;
+mod status;
+mod types;
+mod wire;
+
+pub(crate) use counts::lines as counts;
+pub(crate) use layer::over;

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! MPI_Pack and MPI_Unpack.
+
+use std::ffi::c_void;
+
+use mpi_abi_sys::constants as mpi;
+use mpi_abi_sys::types::*;
+
+use super::buffer::{self, Elements};
+use super::layer::NEXT;
+use super::{device, leaf};
+use crate::table::Functions;
+
+/// The functions of this file over the next ones.
+pub(super) fn over(next: Functions) -> Functions {
+    Functions {
+        MPI_Pack,
+        MPI_Pack_c,
+        MPI_Unpack,
+        MPI_Unpack_c,
+        ..next
+    }
+}
+
+/// Bytes from a position on that lie inside a buffer of the program; the library reports others.
+fn place(
+    buffer: *const c_void,
+    size: MPI_Count,
+    position: MPI_Count,
+    bytes: usize,
+) -> Option<*mut u8> {
+    let end = position.checked_add(i64::try_from(bytes).ok()?)?;
+    let place = buffer
+        .cast::<u8>()
+        .wrapping_offset(position as isize)
+        .cast_mut();
+    (position >= 0 && end <= size && !buffer.is_null() && !device::is_device(place))
+        .then_some(place)
+}
+
+/// Packs elements; the bytes. `None` where the library does it.
+unsafe fn packed(
+    elements: Elements,
+    (to, size): (*mut c_void, MPI_Count),
+    position: MPI_Count,
+    comm: MPI_Comm,
+) -> Option<usize> {
+    let (bytes, of) = elements.to_pack(comm)?;
+    let to = place(to, size, position, bytes)?;
+    // SAFETY: the program's elements, and room in its buffer.
+    unsafe { buffer::pack(&of, elements.base.expose_provenance(), bytes, to) };
+    Some(bytes)
+}
+
+/// Unpacks elements; the bytes. `None` where the library does it.
+unsafe fn unpacked(
+    elements: Elements,
+    (from, size): (*const c_void, MPI_Count),
+    position: MPI_Count,
+    comm: MPI_Comm,
+) -> Option<usize> {
+    let (bytes, of) = elements.to_unpack(comm)?;
+    let from = place(from, size, position, bytes)?;
+    // SAFETY: the program's elements, and bytes of its buffer.
+    unsafe { buffer::unpack(&of, elements.base.expose_provenance(), bytes, from) };
+    Some(bytes)
+}
+
+macro_rules! packs {
+    ($($pack:ident $unpack:ident $count:ty;)*) => {$(
+        #[expect(non_snake_case, reason = "names of the standard")]
+        unsafe extern "C" fn $pack(
+            from: *const c_void, count: $count, datatype: MPI_Datatype, to: *mut c_void, size: $count, position: *mut $count,
+            comm: MPI_Comm,
+        ) -> i32 {
+            // SAFETY: the program's arguments.
+            unsafe {
+                if !leaf::is_predefined(datatype) && !position.is_null() && comm != mpi::MPI_COMM_NULL {
+                    let elements = Elements::new(from, count, datatype);
+                    if let Some(bytes) = packed(elements, (to, size.into()), (*position).into(), comm) {
+                        *position += bytes as $count;
+                        return 0;
+                    }
+                }
+                (NEXT.get().$pack)(from, count, datatype, to, size, position, comm)
+            }
+        }
+        #[expect(non_snake_case, reason = "names of the standard")]
+        unsafe extern "C" fn $unpack(
+            from: *const c_void, size: $count, position: *mut $count, to: *mut c_void, count: $count, datatype: MPI_Datatype,
+            comm: MPI_Comm,
+        ) -> i32 {
+            // SAFETY: the program's arguments.
+            unsafe {
+                if !leaf::is_predefined(datatype) && !position.is_null() && comm != mpi::MPI_COMM_NULL {
+                    let elements = Elements::new(to, count, datatype);
+                    if let Some(bytes) = unpacked(elements, (from, size.into()), (*position).into(), comm) {
+                        *position += bytes as $count;
+                        return 0;
+                    }
+                }
+                (NEXT.get().$unpack)(from, size, position, to, count, datatype, comm)
+            }
+        }
+    )*};
+}
+
+packs! {
+    MPI_Pack MPI_Unpack i32;
+    MPI_Pack_c MPI_Unpack_c MPI_Count;
+}

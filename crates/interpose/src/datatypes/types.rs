@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The committed datatypes of the program, by handle.
+//!
+//! Only what was committed here is known, so that the library reports all others itself. Handles are used again: an attribute of each
+//! datatype says when the library forgets it.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::ops::Range;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
+
+use layout::Layout;
+use mpi_abi_sys::constants as mpi;
+use mpi_abi_sys::types::*;
+
+use super::decode::{self, Decoded};
+use super::{costs, counts, leaf};
+use crate::sync::{AtomicU64, AtomicUsize};
+use crate::table::REAL;
+
+/// A datatype whose layout is known.
+pub(super) struct Type {
+    handle: MPI_Datatype,
+    decoded: Decoded,
+    plan: OnceLock<Plan>,
+    /// So many elements do not overlap each other.
+    apart: AtomicUsize,
+}
+
+/// For which numbers of packed bytes data of a type are packed here; for others the library does it.
+pub(super) struct Plan {
+    /// Whether the library packs the type in the same way.
+    pub(super) is_possible: bool,
+    /// These numbers.
+    pub(super) here: Range<usize>,
+}
+
+impl Type {
+    /// Where its bytes are.
+    pub(super) fn layout(&self) -> &Layout {
+        &self.decoded.layout
+    }
+
+    /// What to do with it. The communicator is for the library's MPI_Pack, at the first use.
+    pub(super) fn plan(&self, comm: MPI_Comm) -> &Plan {
+        self.plan
+            .get_or_init(|| costs::plan(self.handle, &self.decoded, comm))
+    }
+
+    /// Whether so many elements may be received: they do not overlap each other.
+    pub(super) fn is_apart(&self, count: usize) -> bool {
+        // Acquire, Release: nothing but the number is read.
+        if count <= self.apart.load(Acquire) {
+            return true;
+        }
+        let is_apart = self.layout().repeated_byte(count).is_none();
+        if is_apart {
+            self.apart.fetch_max(count, Release);
+        }
+        is_apart
+    }
+}
+
+const SHARDS: usize = 16;
+type Shard = RwLock<Option<HashMap<MPI_Datatype, Arc<Type>>>>;
+static KNOWN: [Shard; SHARDS] = [const { RwLock::new(None) }; SHARDS];
+/// How often a datatype was forgotten or learnt.
+static CHANGES: AtomicU64 = AtomicU64::new(0);
+
+/// What a thread has found last, and the number of changes before.
+type Found = (u64, MPI_Datatype, Option<Arc<Type>>);
+const RECENT: usize = 16;
+
+thread_local! {
+    static LAST: RefCell<[Found; RECENT]> = const { RefCell::new([const { (u64::MAX, 0, None) }; RECENT]) };
+}
+
+/// Handles are addresses, or differ in their low bits.
+fn hash(datatype: MPI_Datatype) -> usize {
+    (datatype ^ (datatype >> 7)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60
+}
+
+fn shard(datatype: MPI_Datatype) -> &'static Shard {
+    &KNOWN[hash(datatype) % SHARDS]
+}
+
+/// The datatype, if it was committed and its layout is known.
+pub(super) fn find(datatype: MPI_Datatype) -> Option<Arc<Type>> {
+    // Acquire: with the Release of `changed`.
+    let changes = CHANGES.load(Acquire);
+    let place = hash(datatype) % RECENT;
+    let recent = LAST.try_with(|last| {
+        let last = last.try_borrow().ok()?;
+        let (then, handle, found) = &last[place];
+        (*then == changes && *handle == datatype).then(|| found.clone())
+    });
+    if let Ok(Some(found)) = recent {
+        return found;
+    }
+    let known = shard(datatype).read().ok()?;
+    let found = known
+        .as_ref()
+        .and_then(|known| known.get(&datatype).cloned());
+    drop(known);
+    // A thread that ends keeps nothing.
+    let _ = LAST.try_with(|last| {
+        if let Ok(mut last) = last.try_borrow_mut() {
+            last[place] = (changes, datatype, found.clone());
+        }
+    });
+    found
+}
+
+fn changed() {
+    // Release: with the Acquire of `find`.
+    CHANGES.fetch_add(1, Release);
+}
+
+/// Reads a datatype that the program has just committed.
+pub(super) fn learn(datatype: MPI_Datatype) {
+    if leaf::is_predefined(datatype) || find(datatype).is_some() {
+        return;
+    }
+    let Some(decoded) = decode::decode(datatype) else {
+        counts::add(&counts::REFUSED, 1);
+        return;
+    };
+    if decoded.layout.size() == 0 || !watch(datatype) {
+        return;
+    }
+    counts::add(&counts::DECODED, 1);
+    let apart = usize::from(decoded.layout.is_contiguous());
+    let new = Arc::new(Type {
+        handle: datatype,
+        decoded,
+        plan: OnceLock::new(),
+        apart: AtomicUsize::new(apart),
+    });
+    if let Ok(mut known) = shard(datatype).write() {
+        known.get_or_insert_default().insert(datatype, new);
+    }
+    changed();
+}
+
+/// The key of the attribute, once there is one.
+static KEY: Mutex<Option<i32>> = Mutex::new(None);
+
+/// Has the library say when it forgets a datatype.
+fn watch(datatype: MPI_Datatype) -> bool {
+    let Ok(mut key) = KEY.lock() else {
+        return false;
+    };
+    let library = REAL.get();
+    if key.is_none() {
+        let mut new = mpi::MPI_KEYVAL_INVALID;
+        // A null function copies nothing: a duplicate is a datatype of its own.
+        // SAFETY: a function with the prototype of a delete callback, and a place of this function.
+        let code = unsafe {
+            let forget = forget as *const () as usize;
+            (library.MPI_Type_create_keyval)(0, forget, &raw mut new, std::ptr::null_mut())
+        };
+        *key = (code == mpi::MPI_SUCCESS).then_some(new);
+    }
+    let Some(value) = *key else {
+        return false;
+    };
+    drop(key);
+    let place = std::ptr::without_provenance_mut::<c_void>(datatype);
+    // SAFETY: a committed datatype, and a key of datatypes.
+    let code = unsafe { (library.MPI_Type_set_attr)(datatype, value, place) };
+    code == mpi::MPI_SUCCESS
+}
+
+/// The library forgets a datatype.
+extern "C" fn forget(_: MPI_Datatype, _: i32, place: *mut c_void, _: *mut c_void) -> i32 {
+    let datatype = place.addr();
+    if let Ok(mut known) = shard(datatype).write()
+        && let Some(known) = known.as_mut()
+    {
+        known.remove(&datatype);
+    }
+    changed();
+    mpi::MPI_SUCCESS
+}
+
+/// Forgets everything, before MPI ends: the library's keys end with it.
+pub(super) fn clear() {
+    if let Ok(mut key) = KEY.lock() {
+        *key = None;
+    }
+    for shard in &KNOWN {
+        if let Ok(mut known) = shard.write() {
+            *known = None;
+        }
+    }
+    changed();
+}

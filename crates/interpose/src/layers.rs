@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Layers: what this library does itself between a program and its MPI library.
+//!
+//! A layer is a table of functions over the next one: those that it has no part in are the next layer's. So a call costs one jump for
+//! each layer that has it.
+
+use crate::datatypes;
+use crate::settings::Settings;
+use crate::table::Functions;
+
+/// A layer: its functions over the next ones.
+type Layer = fn(&Settings, Functions) -> Functions;
+
+/// All layers by name, the one that a program's call enters first in front.
+static LAYERS: &[(&str, Layer)] = &[("datatypes", datatypes::over)];
+
+/// The layers that the settings name, over these functions.
+///
+/// # Errors
+/// A name that is not a layer's.
+pub(crate) fn over(settings: &Settings, next: Functions) -> Result<Functions, String> {
+    let is_known = |name: &&String| LAYERS.iter().any(|(known, _)| known == name);
+    if let Some(name) = settings.layers.iter().find(|name| !is_known(name)) {
+        let known: Vec<&str> = LAYERS.iter().map(|(name, _)| *name).collect();
+        let known = known.join(", ");
+        return Err(format!(
+            "RANKPOINT_INTERPOSE: {name} is not a layer; there is {known}"
+        ));
+    }
+    let is_named = |name: &str| settings.layers.iter().any(|named| named == name);
+    let wanted = LAYERS.iter().filter(|(name, _)| is_named(name));
+    Ok(wanted
+        .rev()
+        .fold(next, |next, (_, layer)| layer(settings, next)))
+}
