@@ -69,12 +69,12 @@ impl Graph {
     }
 
     /// Number of vertices.
-    pub const fn vertices(&self) -> usize {
+    pub(crate) const fn vertices(&self) -> usize {
         self.ends.len()
     }
 
     /// The neighbours of a vertex, and the weights of the edges to them.
-    pub fn neighbours(&self, vertex: usize) -> &[(u32, u128)] {
+    pub(crate) fn neighbours(&self, vertex: usize) -> &[(u32, u128)] {
         let start = if vertex == 0 {
             0
         } else {
@@ -89,7 +89,7 @@ impl Graph {
     }
 
     /// The weight of all edges between vertices for which `differ` holds.
-    pub fn weight_where(&self, differ: impl Fn(usize, usize) -> bool) -> u128 {
+    pub(crate) fn weight_where(&self, differ: impl Fn(usize, usize) -> bool) -> u128 {
         let mut sum = 0;
         for vertex in 0..self.vertices() {
             let later = |edge: &&(u32, u128)| edge.0 as usize > vertex;
@@ -105,7 +105,7 @@ impl Graph {
     }
 
     /// The weight of all edges between different parts.
-    pub fn cut(&self, parts: &[u32]) -> u128 {
+    pub(crate) fn cut(&self, parts: &[u32]) -> u128 {
         self.weight_where(|one, other| parts[one] != parts[other])
     }
 

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which process plays which rank: no MPI calls, no operating system, no clock.
 //!
-//! A [`Graph`] says how much the ranks of a program send each other, a [`Cluster`] where processes are: on which node, and in which
-//! part of it. [`place()`] finds for each rank a process, so that little crosses nodes, and then little crosses the parts of a node.
-//! It divides the graph into parts of exactly the sizes of the nodes ([`partition()`]). [`assign()`] serves clusters with a distance
-//! between each pair of places.
+//! A [`Graph`] says how much the ranks of a program send each other. [`place()`] finds for each rank a process, so that little crosses
+//! nodes: it divides the graph into parts of exactly the sizes of the nodes.
 //!
 //! Equal arguments give equal results everywhere, because all arithmetic is in integers and random numbers come from fixed
 //! seeds: ranks that know the same graph need not talk to agree on a placement. No result is worse than what was given.
 
-mod assign;
 mod bisect;
 mod graph;
 mod partition;
@@ -18,7 +15,5 @@ mod partition_tests;
 mod place;
 mod random;
 
-pub use assign::{Matrix, assign, cost};
 pub use graph::Graph;
-pub use partition::partition;
-pub use place::{Cluster, Crossing, Placement, place};
+pub use place::{MOST_RANKS, place};

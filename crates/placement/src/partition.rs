@@ -24,7 +24,7 @@ const MOST_ROUNDS: usize = 6;
 /// on edges between parts. The result is `given` unless the weight is less.
 ///
 /// Parts of the same size are interchangeable: those of the result have the numbers with which most vertices stay.
-pub fn partition(graph: &Graph, given: &[u32]) -> Vec<u32> {
+pub(crate) fn partition(graph: &Graph, given: &[u32]) -> Vec<u32> {
     assert_eq!(given.len(), graph.vertices(), "a part for each vertex");
     Division::new(graph, given).best()
 }

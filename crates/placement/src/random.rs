@@ -20,10 +20,4 @@ impl Random {
     pub(crate) const fn below(&mut self, limit: usize) -> usize {
         (self.next() % limit as u64) as usize
     }
-
-    pub(crate) fn shuffle<T>(&mut self, values: &mut [T]) {
-        for last in (1..values.len()).rev() {
-            values.swap(last, self.below(last + 1));
-        }
-    }
 }

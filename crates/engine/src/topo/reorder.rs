@@ -4,17 +4,14 @@
 //! All processes know the whole graph and the nodes of all members, and calculate the same placement without messages. Cores of a node
 //! count as equally far from each other.
 
-use placement::{Cluster, Graph, place};
+use placement::{Graph, MOST_RANKS, place};
 
 use crate::comm::Comm;
-
-/// Ranks up to which there is a placement: every process calculates the places of all.
-const MOST_PLACED: i32 = 1 << 14;
 
 /// Whether ranks may change: the program and the setting permit it, and there are several nodes.
 pub(super) fn may_move(comm: &Comm, reorder: bool) -> bool {
     let permitted = reorder && comm.process().settings().reorder != 0;
-    permitted && comm.size() <= MOST_PLACED && comm.node_map().is_some()
+    permitted && comm.size() as u32 <= MOST_RANKS && comm.node_map().is_some()
 }
 
 /// The process, as a rank of `comm`, that plays each rank; `None` if all keep their ranks.
@@ -24,8 +21,7 @@ pub(super) fn players(
     graph: impl FnOnce(u32) -> Graph,
 ) -> Option<Vec<u32>> {
     let nodes = comm.node_map().filter(|_| may_move(comm, reorder))?;
-    let found = place(&graph(comm.size() as u32), &Cluster::of_nodes(&nodes.of));
-    (!found.is_identity()).then_some(found.process_of)
+    place(&graph(comm.size() as u32), &nodes.of)
 }
 
 /// The rank that this process plays.
