@@ -4,7 +4,7 @@
 //! * [`mod@account`]: `rankpoint account`, where each instruction of an MPI call goes;
 //! * [`mod@bench`]: `rankpoint bench`, which measures any library with the standard ABI;
 //! * [`mod@commplan`]: `rankpoint commplan`, which communicator each thread of a stencil program uses;
-//! * [`explain`]: `rankpoint explain`, what the library makes of a datatype, a collective, or a program's threads;
+//! * [`explain`]: `rankpoint explain`, what the library makes of a datatype, a collective, the places of ranks, or a program's threads;
 //! * [`resources`]: `rankpoint resources`, what sharing network resources between threads costs;
 //! * [`info`]: `rankpoint info`, the library's version, settings and missing functions;
 //! * [`mod@interpose`]: `rankpoint interpose`, which puts profiling tools between programs and any MPI library of the standard ABI;

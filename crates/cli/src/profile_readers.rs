@@ -63,6 +63,10 @@ pub(crate) fn readings(profile: &Profile) -> Vec<Reading> {
         commplan::MESSAGES,
         commplan::FACE_BYTES,
     ));
+    for entry in explain::PLACEMENT_ENTRIES {
+        let face = ("explain placement --times", "a message of a patch's face");
+        all.push(Reading::of(profile, face, entry, commplan::FACE_BYTES));
+    }
     for (what, entry, bytes) in explain::SHM_ENTRIES {
         all.push(Reading::of(
             profile,

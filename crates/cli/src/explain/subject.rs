@@ -3,7 +3,7 @@
 
 use clap::Subcommand;
 
-use super::{coll, datatype, message, vci};
+use super::{coll, datatype, message, placement, vci};
 
 /// The subject of the explanation.
 #[derive(Subcommand)]
@@ -14,6 +14,8 @@ pub(crate) enum Subject {
     Coll(coll::CollOptions),
     /// A message: its path, the rule that chose it, its cells on a time line, and the other variants
     Message(message::MessageOptions),
+    /// The places of ranks on nodes: what crosses nodes in order, at random, and with `reorder`
+    Placement(placement::PlacementOptions),
     /// A program, which is run: which communicators shared a VCI, and what their locks cost
     Vci(vci::VciOptions),
 }
@@ -24,6 +26,7 @@ pub(crate) fn run(subject: &Subject) -> Result<(), String> {
         Subject::Type(options) => datatype::run(options),
         Subject::Coll(options) => coll::run(options),
         Subject::Message(options) => message::run(options),
+        Subject::Placement(options) => placement::run(options),
         Subject::Vci(options) => vci::run(options),
     }
 }

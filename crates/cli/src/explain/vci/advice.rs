@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::report::{Communicators, RankReport, Vci, ranges};
+use super::super::ranges::ranges;
+use super::report::{Communicators, RankReport, Vci};
 
 /// Failed tries below which nothing is said.
 const FEW: u64 = 100;

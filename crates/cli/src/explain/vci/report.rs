@@ -137,23 +137,6 @@ pub(super) fn missing(reports: &[RankReport]) -> Vec<u32> {
     (0..size).filter(is_missing).collect()
 }
 
-/// Numbers in ascending order, neighbours joined: `0-3, 7`.
-pub(super) fn ranges(numbers: impl IntoIterator<Item = u32>) -> String {
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
-    for number in numbers {
-        match ranges.last_mut() {
-            Some((_, last)) if number == *last + 1 => *last = number,
-            _ => ranges.push((number, number)),
-        }
-    }
-    let shown = ranges.iter().map(|&(first, last)| match last - first {
-        0 => first.to_string(),
-        1 => format!("{first}, {last}"),
-        _ => format!("{first}-{last}"),
-    });
-    shown.collect::<Vec<_>>().join(", ")
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -199,12 +182,6 @@ pub(super) mod tests {
             ordinal,
             vcis: vcis.to_vec(),
         }
-    }
-
-    #[test]
-    fn numbers_that_are_neighbours_are_joined() {
-        assert_eq!(ranges([]), "");
-        assert_eq!(ranges([0, 1, 3, 4, 5, 9]), "0, 1, 3-5, 9");
     }
 
     #[test]

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use super::super::ranges::ranges;
 use super::advice::{advice, percent};
-use super::report::{Communicators, RankReport, missing, ranges};
+use super::report::{Communicators, RankReport, missing};
 use crate::columns::table;
 
 /// The reports as `rankpoint explain vci` prints them.
