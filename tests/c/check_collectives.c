@@ -106,6 +106,23 @@ int main(int argc, char **argv)
         CHECK(MPI_Dist_graph_create_adjacent(world, 1, &before, MPI_UNWEIGHTED, 1, &next, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made) == MPI_SUCCESS);
         MPI_Comm_free(&made);
 
+        /* Arguments of topologies that all ranks must give alike. */
+        int dims[2] = {size, 1}, periods[2] = {1, last}, ends[8], weight = 1;
+        for (int i = 0; i < size; ++i)
+            ends[i] = 1;
+        TELLS(MPI_Cart_create(world, 1, dims, periods, last, &made), MPI_ERR_ARG, "argument 'reorder': rank");
+        TELLS(MPI_Cart_create(world, 2, dims, periods, 1, &made), MPI_ERR_ARG, "argument 'periods' at index 1: rank");
+        TELLS(MPI_Graph_create(world, size, ends, &next, last, &made), MPI_ERR_ARG, "argument 'edges' at index 0: rank 0 said 1; ");
+        TELLS(MPI_Graph_create(world, size, ends, &weight, last, &made), MPI_ERR_ARG, "argument 'reorder': rank");
+        TELLS(MPI_Dist_graph_create_adjacent(world, 1, &before, MPI_UNWEIGHTED, 1, &next, MPI_UNWEIGHTED, MPI_INFO_NULL, last, &made),
+              MPI_ERR_ARG, "argument 'reorder': rank");
+        TELLS(MPI_Dist_graph_create(world, 1, &rank, ends, &next, last ? &weight : MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made), MPI_ERR_ARG,
+              "said MPI_UNWEIGHTED; rank");
+        TELLS(MPI_Dist_graph_create(world, 1, &rank, ends, &next, MPI_UNWEIGHTED, MPI_INFO_NULL, last, &made), MPI_ERR_ARG,
+              "argument 'reorder': rank");
+        CHECK(MPI_Cart_create(world, 1, dims, periods, 1, &made) == MPI_SUCCESS);
+        MPI_Comm_free(&made);
+
         /* The same data in other words are the same data. */
         MPI_Datatype pair;
         MPI_Type_vector(2, 1, 2, MPI_INT, &pair);

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::Topology;
+use super::agree::{Argument, check_same};
 use super::reorder::{played, players};
 use crate::comm::Comm;
 pub use crate::comm::topology::cart::{Cart, MOST_DIMENSIONS, balance};
@@ -13,18 +14,27 @@ use crate::errors::Result;
 /// A communicator with a grid (MPI_Cart_create); `None` on ranks that the grid has no room for.
 ///
 /// # Errors
-/// Those of [`Cart::new`].
+/// Those of [`Cart::new`]; where ranks compare their calls, MPI_ERR_ARG for arguments that differ.
 pub fn create(
     comm: &Arc<Comm>,
     dims: &[i32],
     periods: &[bool],
     reorder: bool,
 ) -> Result<Option<Arc<Comm>>> {
+    let call = "MPI_Cart_create";
+    check_same(comm, call, || {
+        vec![
+            Argument::number("ndims", dims.len() as i32),
+            Argument::numbers("dims", dims),
+            Argument::flags("periods", periods),
+            Argument::flag("reorder", reorder),
+        ]
+    })?;
     let cart = Cart::new(dims, periods, comm.size() as u32)?;
     let rank = rank_played(comm, &cart, reorder);
     let inside = (rank as u32) < cart.size();
     let color = if inside { 0 } else { create::UNDEFINED };
-    let made = create::split(comm, color, rank, "MPI_Cart_create")?;
+    let made = create::split(comm, color, rank, call)?;
     if let Some(made) = &made {
         made.set_topology(Topology::Cart(Arc::new(cart)));
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Topology;
+use super::agree::{Argument, check_same};
 use super::reorder::{may_move, played, players};
 use crate::coll;
 use crate::comm::Comm;
@@ -16,18 +17,27 @@ use crate::task::run_collective;
 /// A communicator with a graph (MPI_Graph_create); `None` on ranks that are no nodes.
 ///
 /// # Errors
-/// Those of [`Graph::new`].
+/// Those of [`Graph::new`]; where ranks compare their calls, MPI_ERR_ARG for arguments that differ.
 pub fn create(
     comm: &Arc<Comm>,
     index: &[i32],
     edges: &[i32],
     reorder: bool,
 ) -> Result<Option<Arc<Comm>>> {
+    let call = "MPI_Graph_create";
+    check_same(comm, call, || {
+        vec![
+            Argument::number("nnodes", index.len() as i32),
+            Argument::numbers("indx", index),
+            Argument::numbers("edges", edges),
+            Argument::flag("reorder", reorder),
+        ]
+    })?;
     let graph = Graph::new(index, edges, comm.size() as u32)?;
     let rank = rank_played(comm, &graph, reorder);
     let inside = (rank as usize) < graph.index.len();
     let color = if inside { 0 } else { create::UNDEFINED };
-    let made = create::split(comm, color, rank, "MPI_Graph_create")?;
+    let made = create::split(comm, color, rank, call)?;
     if let Some(made) = &made {
         made.set_topology(Topology::Graph(Arc::new(graph)));
     }
@@ -64,13 +74,20 @@ pub fn check_ranks(comm: &Comm, argument: &'static str, ranks: &[i32]) -> Result
 /// A communicator with a distributed graph whose edges each rank gives for itself (MPI_Dist_graph_create_adjacent).
 ///
 /// # Errors
-/// MPI_ERR_RANK for a neighbour outside the communicator; where ranks compare their calls, MPI_ERR_TOPOLOGY for an edge of which the two
-/// ends say different things.
+/// MPI_ERR_RANK for a neighbour outside the communicator; where ranks compare their calls, MPI_ERR_ARG for arguments that differ, and
+/// MPI_ERR_TOPOLOGY for an edge of which the two ends say different things.
 pub fn create_adjacent(
     comm: &Arc<Comm>,
     graph: DistGraph,
     reorder: bool,
 ) -> Result<Option<Arc<Comm>>> {
+    let call = "MPI_Dist_graph_create_adjacent";
+    check_same(comm, call, || {
+        vec![
+            Argument::weighted("sourceweights", graph.weights.is_some()),
+            Argument::flag("reorder", reorder),
+        ]
+    })?;
     check_ranks(comm, "sources", &graph.sources)?;
     check_ranks(comm, "destinations", &graph.destinations)?;
     if comm.process().settings().check.collectives {
@@ -79,7 +96,6 @@ pub fn create_adjacent(
     if !may_move(comm, reorder) {
         return create_checked(comm, graph, comm.rank());
     }
-    let call = "MPI_Dist_graph_create_adjacent";
     let all = show_all(comm, call, words_of(&graph))?;
     let graphs = graphs_of(&all);
     let edges = (0..).zip(&graphs).flat_map(|(rank, graph)| {
@@ -171,7 +187,11 @@ fn check_edges(comm: &Arc<Comm>, graph: &DistGraph) -> Result<()> {
 }
 
 /// The words of all ranks, of which each may contribute another number.
-fn show_all(comm: &Arc<Comm>, call: &'static str, mut words: Vec<u64>) -> Result<Vec<u64>> {
+pub(super) fn show_all(
+    comm: &Arc<Comm>,
+    call: &'static str,
+    mut words: Vec<u64>,
+) -> Result<Vec<u64>> {
     const NONE: u64 = u64::MAX;
     let own = [words.len() as u64];
     let lengths = run_collective(comm, call, coll::gather_words(comm.clone(), &own))?;
@@ -199,7 +219,7 @@ pub type Edge = (i32, i32, i32);
 /// all edges once and keep their own.
 ///
 /// # Errors
-/// MPI_ERR_RANK for an end outside the communicator.
+/// MPI_ERR_RANK for an end outside the communicator; where ranks compare their calls, MPI_ERR_ARG for arguments that differ.
 pub fn create_general(
     comm: &Arc<Comm>,
     edges: &[Edge],
@@ -207,6 +227,12 @@ pub fn create_general(
     reorder: bool,
 ) -> Result<Option<Arc<Comm>>> {
     let call = "MPI_Dist_graph_create";
+    check_same(comm, call, || {
+        vec![
+            Argument::weighted("weights", weighted),
+            Argument::flag("reorder", reorder),
+        ]
+    })?;
     let ends = |end: fn(&Edge) -> i32| edges.iter().map(end).collect::<Vec<i32>>();
     check_ranks(comm, "sources", &ends(|edge| edge.0))?;
     check_ranks(comm, "destinations", &ends(|edge| edge.1))?;

@@ -5,6 +5,7 @@
 //! A topology goes with the duplicates of its communicator. Where a program lets ranks change, `reorder` places
 //! them on nodes.
 
+mod agree;
 pub mod cart;
 pub mod graph;
 mod lookup;

@@ -63,7 +63,7 @@ pub(super) fn ranks_text(ranks: &[usize]) -> String {
 
 /// The error of members that disagree: which rank said what.
 #[cold]
-pub(super) fn disagreement(
+pub(crate) fn disagreement(
     class: ErrorClass,
     what: &str,
     said: impl Iterator<Item = String>,

@@ -11,7 +11,7 @@ mod compare;
 mod groups;
 mod statement;
 
-pub(crate) use compare::creation;
 pub(super) use compare::{allgather, alltoall, rooted, same, same_lists};
+pub(crate) use compare::{creation, disagreement};
 pub(super) use groups::{Content, Flow, between};
 pub(super) use statement::{Call, DataSummary, Statement};
