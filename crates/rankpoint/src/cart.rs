@@ -79,12 +79,21 @@ impl<'u, T: Threads> Communicator<'u, T> {
         dims: [usize; N],
         periods: [bool; N],
     ) -> Result<Option<Cart<'u, N, T>>> {
+        self.make_cart(dims, periods, false)
+    }
+
+    pub(crate) fn make_cart<const N: usize>(
+        &self,
+        dims: [usize; N],
+        periods: [bool; N],
+        reorder: bool,
+    ) -> Result<Option<Cart<'u, N, T>>> {
         self.run("Communicator::cart", |this| {
             let mut sizes = [0; N];
             for (size, dim) in sizes.iter_mut().zip(dims) {
                 *size = number("dims", dim)?;
             }
-            let made = cart::create(this.shared(), &sizes, &periods, false)?;
+            let made = cart::create(this.shared(), &sizes, &periods, reorder)?;
             made.map(|comm| Cart::new(Self::owned(comm))).transpose()
         })
     }

@@ -49,15 +49,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
     /// # Errors
     /// When a neighbour is no rank here.
     pub fn graph(&self, sources: &[usize], destinations: &[usize]) -> Result<Graph<'u, T>> {
-        let call = "Communicator::graph";
-        self.make_graph(call, |this| {
-            let edges = DistGraph {
-                sources: codes("sources", sources)?,
-                destinations: codes("destinations", destinations)?,
-                weights: None,
-            };
-            graph::create_adjacent(this, edges, false)
-        })
+        self.make_graph(sources, destinations, false)
     }
 
     /// As [`Self::graph`], with weights (MPI_Dist_graph_create_adjacent).
@@ -69,20 +61,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
         sources: &[Weighted],
         destinations: &[Weighted],
     ) -> Result<Graph<'u, T>> {
-        let call = "Communicator::weighted_graph";
-        let ranks = |edges: &[Weighted]| edges.iter().map(|edge| edge.0).collect::<Vec<_>>();
-        let weights = |edges: &[Weighted]| -> Result<Vec<i32>> {
-            let weights = edges.iter().map(|edge| number("weight", edge.1 as usize));
-            weights.collect()
-        };
-        self.make_graph(call, |this| {
-            let edges = DistGraph {
-                sources: codes("sources", &ranks(sources))?,
-                destinations: codes("destinations", &ranks(destinations))?,
-                weights: Some((weights(sources)?, weights(destinations)?)),
-            };
-            graph::create_adjacent(this, edges, false)
-        })
+        self.make_weighted_graph(sources, destinations, false)
     }
 
     /// A graph to which each rank contributes any edges, `(from, to)`, of any ranks (MPI_Dist_graph_create). Called by all
@@ -91,12 +70,7 @@ impl<'u, T: Threads> Communicator<'u, T> {
     /// # Errors
     /// When an end of an edge is no rank here.
     pub fn graph_of_edges(&self, edges: &[(usize, usize)]) -> Result<Graph<'u, T>> {
-        let call = "Communicator::graph_of_edges";
-        self.make_graph(call, |this| {
-            let edge = |&(from, to)| Ok((number("from", from)?, number("to", to)?, 1));
-            let edges = edges.iter().map(edge).collect::<Result<Vec<_>>>()?;
-            graph::create_general(this, &edges, false, false)
-        })
+        self.make_graph_of_edges(edges, false)
     }
 
     /// A graph that all ranks give whole: `neighbours[i]` are the neighbours of rank `i` (MPI_Graph_create). Ranks beyond get
@@ -105,6 +79,66 @@ impl<'u, T: Threads> Communicator<'u, T> {
     /// # Errors
     /// When there are more nodes than ranks, or a neighbour is no node.
     pub fn graph_of_neighbours(&self, neighbours: &[Vec<usize>]) -> Result<Option<Graph<'u, T>>> {
+        self.make_graph_of_neighbours(neighbours, false)
+    }
+
+    pub(crate) fn make_graph(
+        &self,
+        sources: &[usize],
+        destinations: &[usize],
+        reorder: bool,
+    ) -> Result<Graph<'u, T>> {
+        let call = "Communicator::graph";
+        self.of_all(call, |this| {
+            let edges = DistGraph {
+                sources: codes("sources", sources)?,
+                destinations: codes("destinations", destinations)?,
+                weights: None,
+            };
+            graph::create_adjacent(this, edges, reorder)
+        })
+    }
+
+    pub(crate) fn make_weighted_graph(
+        &self,
+        sources: &[Weighted],
+        destinations: &[Weighted],
+        reorder: bool,
+    ) -> Result<Graph<'u, T>> {
+        let call = "Communicator::weighted_graph";
+        let ranks = |edges: &[Weighted]| edges.iter().map(|edge| edge.0).collect::<Vec<_>>();
+        let weights = |edges: &[Weighted]| -> Result<Vec<i32>> {
+            let weights = edges.iter().map(|edge| number("weight", edge.1 as usize));
+            weights.collect()
+        };
+        self.of_all(call, |this| {
+            let edges = DistGraph {
+                sources: codes("sources", &ranks(sources))?,
+                destinations: codes("destinations", &ranks(destinations))?,
+                weights: Some((weights(sources)?, weights(destinations)?)),
+            };
+            graph::create_adjacent(this, edges, reorder)
+        })
+    }
+
+    pub(crate) fn make_graph_of_edges(
+        &self,
+        edges: &[(usize, usize)],
+        reorder: bool,
+    ) -> Result<Graph<'u, T>> {
+        let call = "Communicator::graph_of_edges";
+        self.of_all(call, |this| {
+            let edge = |&(from, to)| Ok((number("from", from)?, number("to", to)?, 1));
+            let edges = edges.iter().map(edge).collect::<Result<Vec<_>>>()?;
+            graph::create_general(this, &edges, false, reorder)
+        })
+    }
+
+    pub(crate) fn make_graph_of_neighbours(
+        &self,
+        neighbours: &[Vec<usize>],
+        reorder: bool,
+    ) -> Result<Option<Graph<'u, T>>> {
         let call = "Communicator::graph_of_neighbours";
         self.run(call, |this| {
             let mut ends = Vec::new();
@@ -113,12 +147,13 @@ impl<'u, T: Threads> Communicator<'u, T> {
                 ends.push(number("neighbours", before + list.len())?);
             }
             let edges = codes("neighbours", &neighbours.concat())?;
-            let made = graph::create(this.shared(), &ends, &edges, false)?;
+            let made = graph::create(this.shared(), &ends, &edges, reorder)?;
             made.map(|comm| Graph::new(Self::owned(comm))).transpose()
         })
     }
 
-    fn make_graph(
+    /// Makes a graph in which all ranks have a part.
+    fn of_all(
         &self,
         call: &'static str,
         make: impl FnOnce(&Arc<Comm>) -> Result<Option<Arc<Comm>>>,

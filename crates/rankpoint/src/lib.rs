@@ -54,7 +54,7 @@
 //!
 //! Here is [`universe`]'s start, how many [`threads`] may use it, [`communicator`] with its point-to-point calls in [`p2p`] and [`message`], its
 //! nonblocking ones in [`scope`] and [`owned`], its persistent ones in [`persistent`], [`planned`] and [`partitioned`], its collectives in [`collective`], [`varying`], [`blocks`] and (nonblocking) [`pending`], [`pending_varying`] and [`duplicate`], its relatives in
-//! [`group`], [`cart`], [`graph`] and [`inter`], memory that other ranks use in [`window`], [`window_promise`] and [`shared`], what it carries in [`attribute`] and [`errors`]; [`data`] says what may travel,
+//! [`group`], [`cart`], [`graph`], [`reorder`] and [`inter`], memory that other ranks use in [`window`], [`window_promise`] and [`shared`], what it carries in [`attribute`] and [`errors`]; [`data`] says what may travel,
 //! [`buffer`] from and into what, with views in [`section`] and [`parts`].
 
 #![deny(unsafe_code)]
@@ -95,6 +95,7 @@ pub mod persistent;
 pub mod places;
 pub mod planned;
 pub mod promise;
+pub mod reorder;
 pub mod scope;
 pub mod section;
 pub mod shared;
@@ -145,6 +146,7 @@ pub use rankpoint_macros::test;
 #[doc(hidden)]
 pub use rankpoint_macros::test_without_testkit as test;
 pub use rankpoint_macros::{Datatype, Plain};
+pub use reorder::Reordering;
 pub use scope::{Request, Scope, wait_all, wait_any, wait_some};
 pub use section::{Section, SectionMut};
 pub use shared::{SharedAtomic, SharedAtomics, SharedSlices};

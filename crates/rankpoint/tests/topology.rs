@@ -322,3 +322,67 @@ fn threads_receive_into_parts_of_one_array() {
         Ok(())
     });
 }
+
+/// The numbers of the members in `world`.
+fn old_ranks(world: &Communicator<'_>, comm: &Communicator<'_>) -> Result<Vec<usize>> {
+    comm.all_gather(&[world.rank()])
+}
+
+/// Edges of a ring that lead to another node: ranks of `world` with even and odd numbers are apart.
+fn apart(world: &Communicator<'_>, ring: &Communicator<'_>) -> Result<usize> {
+    let old = old_ranks(world, ring)?;
+    let next = |rank: usize| old[(rank + 1) % old.len()];
+    let crosses = |&rank: &usize| old[rank] % 2 != next(rank) % 2;
+    Ok((0..old.len()).filter(crosses).count())
+}
+
+#[test]
+fn neighbours_share_a_node_where_ranks_may_change() {
+    const TEST: RankTest = RankTest::new(
+        concat!(
+            module_path!(),
+            "::neighbours_share_a_node_where_ranks_may_change"
+        ),
+        &[4, 8],
+    )
+    .environment(&[("RANKPOINT_VIRTUAL_NODES", "0,1")]);
+    rankpoint::testkit::run(&TEST, || -> Result<()> {
+        let universe = rankpoint::Universe::init()?;
+        let world = &universe.world();
+        let (me, size) = (world.rank(), world.size());
+        let both = |rank: usize| [(rank + size - 1) % size, (rank + 1) % size];
+        let weighted = |rank: usize| both(rank).map(|other| (other, 1 + (rank + other) as u32));
+        let placed = world.reordering();
+
+        assert_eq!(apart(world, &world.cart([size], [true])?.unwrap())?, size);
+        let grid = placed.cart([size], [true])?.unwrap();
+        assert_eq!(apart(world, &grid)?, 2);
+        assert_eq!(grid.neighbours(), [both(grid.rank()).map(Some)]);
+
+        let all: Vec<Vec<usize>> = (0..size).map(|rank| both(rank).to_vec()).collect();
+        let edges = all.iter().enumerate();
+        let edges = edges.flat_map(|(from, to)| to.iter().map(move |&to| (from, to)));
+        let edges: Vec<(usize, usize)> = edges.filter(|_| me == 0).collect();
+        let graphs = [
+            placed.graph(&both(me), &both(me))?,
+            placed.weighted_graph(&weighted(me), &weighted(me))?,
+            placed.graph_of_edges(&edges)?,
+            placed.graph_of_neighbours(&all)?.unwrap(),
+        ];
+        for graph in &graphs {
+            assert_eq!(apart(world, graph)?, 2);
+            // The process has the edges that were given for the rank that it plays.
+            assert_eq!(graph.destinations(), both(graph.rank()));
+            let found = graph.neighbour_all_gather(&[graph.rank()])?.concat();
+            assert_eq!(found, graph.sources());
+        }
+        let weights = weighted(graphs[1].rank()).map(|edge| edge.1).to_vec();
+        assert_eq!(graphs[1].weights(), Some((weights.clone(), weights)));
+
+        // Three ranks of a grid: a process is left over, and nobody else.
+        let few = placed.cart([3], [true])?;
+        let left = world.all_reduce_value(usize::from(few.is_none()), Op::SUM)?;
+        assert_eq!(left, size - 3);
+        Ok(())
+    });
+}
