@@ -113,6 +113,21 @@ fn a_grid_is_the_same_as_its_edges() {
 }
 
 #[test]
+fn only_bytes_are_shortened() {
+    let line = "--grid 8x8x4 --periodic --nodes 16 --per-node 16 --map-by node";
+    let counted = told(line).expect("text");
+    assert!(
+        counted.contains(" 1024  66.7 %           128  round the nodes"),
+        "{counted}"
+    );
+    let bytes = told(&format!("{line} --bytes 1")).expect("text");
+    assert!(
+        bytes.contains(" 1K  66.7 %           128  round the nodes"),
+        "{bytes}"
+    );
+}
+
+#[test]
 fn equal_bytes_change_no_placement() {
     let grid = "--grid 6x4x2 --nodes 6 --per-node 8";
     let counted = json(grid);

@@ -29,6 +29,14 @@ fn unit(answer: &Answer) -> &'static str {
     }
 }
 
+/// Bytes as 64K, messages by their number.
+fn amount(answer: &Answer, weight: u64) -> String {
+    match answer.pattern.has_bytes {
+        true => short(weight),
+        false => weight.to_string(),
+    }
+}
+
 fn percent(part: u64, whole: u64) -> String {
     format!("{:.1} %", part as f64 / whole.max(1) as f64 * 100.0)
 }
@@ -59,9 +67,9 @@ fn placements(text: &mut String, answer: &Answer) {
             (us(times.mean_ns), us(times.slowest_ns))
         });
         [
-            short(placed.between),
+            amount(answer, placed.between),
             percent(placed.between, total),
-            short(placed.of_nodes.iter().copied().max().unwrap_or(0)),
+            amount(answer, placed.of_nodes.iter().copied().max().unwrap_or(0)),
             mean,
             slowest,
             format!("{}{how}", placed.name),
@@ -69,7 +77,7 @@ fn placements(text: &mut String, answer: &Answer) {
     };
     let random = &answer.random;
     let random = [
-        short(random.between),
+        amount(answer, random.between),
         percent(random.between, total),
         "-".to_owned(),
         random.mean_ns.map_or_else(String::new, us),
@@ -126,7 +134,7 @@ fn gain(text: &mut String, answer: &Answer) {
         _ => writeln!(
             text,
             "\n{name} moves {moved} of {ranks} ranks: {} fewer {} between nodes, {}",
-            short(before.between - after.between),
+            amount(answer, before.between - after.between),
             unit(answer),
             percent(before.between - after.between, before.between)
         ),
@@ -144,7 +152,7 @@ fn nodes(text: &mut String, answer: &Answer) {
     );
     let heads = ["node", "before", "after", "ranks after"].map(str::to_owned);
     let row = |node: u32| {
-        let of = |placed: &Placed| short(placed.of_nodes[node as usize]);
+        let of = |placed: &Placed| amount(answer, placed.of_nodes[node as usize]);
         let here = (0..).zip(&after.node_of).filter(|&(_, &at)| at == node);
         let ranks = ranges(here.map(|(rank, _)| rank));
         [node.to_string(), of(before), of(after), ranks]
