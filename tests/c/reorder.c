@@ -4,7 +4,7 @@
  * ENV: RANKPOINT_VIRTUAL_NODES=0,1 RANKPOINT_REORDER=0
  * ENV: RANKPOINT_VIRTUAL_NODES=1
  * Rings of ranks that lie on two nodes alternately: with reorder, fewer neighbours are apart, and each process has the neighbours of the
- * rank that it plays, also in neighbourhood collectives (MPI-5.0, section 8.5). */
+ * rank that it plays, also in neighbourhood collectives (MPI-5.0, section 8.5). An argument says that the nodes are two hosts. */
 #include "check.h"
 
 static int world, size;
@@ -42,7 +42,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &world);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     const char *nodes = getenv("RANKPOINT_VIRTUAL_NODES"), *setting = getenv("RANKPOINT_REORDER");
-    int moves = nodes && strcmp(nodes, "0,1") == 0 && !(setting && strcmp(setting, "0") == 0);
+    int moves = (argc > 1 || (nodes && strcmp(nodes, "0,1") == 0)) && !(setting && strcmp(setting, "0") == 0);
     for (int reorder = 0; reorder < 2; ++reorder) {
         int fewest = reorder && moves ? 2 : size, periodic = 1, rank, place;
         MPI_Comm grid;

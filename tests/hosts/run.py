@@ -140,6 +140,12 @@ class Site:
         subprocess.run([self.bin / "mpicc", source, "-o", program], check=True, timeout=LIMIT_S)
         return program
 
+    def shared_program(self, name):
+        """A C program of the tests on one host, built, and its source."""
+        program, source = self.folder / name, LAB.parents[1] / f"c/{name}.c"
+        subprocess.run([self.bin / "mpicc", "-O1", "-w", "-o", program, source, "-lpthread", "-lm"], check=True, timeout=LIMIT_S)
+        return program, source
+
     def ports(self, host):
         """The ports at which something other than sshd listens on a host, once there are any."""
         until = time.monotonic() + LIMIT_S
@@ -244,14 +250,22 @@ def mpi_programs_pass(site):
         raise Skip("libfabric offers no network between hosts")
     for name in PROGRAMS + PROGRAMS_OF_THREADS:
         settings = "-genv RANKPOINT_VCIS 8" if name in PROGRAMS_OF_THREADS else ""
-        program = site.folder / name
-        source = LAB.parents[1] / f"c/{name}.c"
-        subprocess.run([site.bin / "mpicc", "-O1", "-w", "-o", program, source, "-lpthread", "-lm"], check=True, timeout=LIMIT_S)
+        program, source = site.shared_program(name)
         # The head of a program names the numbers of ranks that it is for.
         ranks = re.search(r"RANKS: ([\d ]+)", source.read_text(encoding="utf-8"))
         for flags in [flags for flags, count in LAYOUTS.items() if not ranks or str(count) in ranks[1].split()]:
             job = site.job(f"{flags} {settings} --timeout {LIMIT_S - 10}", str(program)).end()
             assert job.code == 0, f"{name}, {flags}: {job.out}{job.err}"
+
+
+@case
+def reorder_puts_neighbours_on_one_host(site):
+    if not site.has_network():
+        raise Skip("libfabric offers no network between hosts")
+    program, _ = site.shared_program("reorder")
+    for ranks in [2, 4]:
+        job = site.job(f"-hosts h1,h2 -ppn {ranks} --map-by node --timeout {LIMIT_S - 10}", str(program), "hosts")
+        job.expect(0, "PASS")
 
 
 @case
