@@ -334,9 +334,10 @@ static void freed(struct data *data)
         for (int turn = 0; turn < 2; ++turn) {
             fill(data, turn);
             MPI_Issend(base(data, turn), data->count, copy, TO, &request[turn]);
+            if (turn == 0)
+                MPI_Request_free(&request[0]);
         }
         MPI_Type_free(&copy);
-        MPI_Request_free(&request[0]);
         CHECK(request[0] == MPI_REQUEST_NULL);
         MPI_Barrier(MPI_COMM_WORLD);
         MPI_Wait(&request[1], MPI_STATUS_IGNORE);
@@ -457,6 +458,43 @@ static void handles(int count)
     }
 }
 
+/* Messages that leave the sender's memory late, in several pieces, with the requests of two of them freed early. */
+static void large(void)
+{
+    enum { BLOCKS = 1 << 16, TURNS = 4 };
+    static double to[TURNS][2 * BLOCKS];
+    MPI_Request requests[TURNS];
+    MPI_Datatype type;
+    doing = "large";
+    MPI_Type_vector(BLOCKS, 1, 2, MPI_DOUBLE, &type);
+    MPI_Type_commit(&type);
+    for (int turn = 0; turn < TURNS; ++turn) {
+        if (rank == 0) {
+            for (int i = 0; i < 2 * BLOCKS; ++i)
+                to[turn][i] = turn * 1e6 + i;
+            MPI_Isend(to[turn], 1, type, TO, &requests[turn]);
+            if (turn % 2 == 0)
+                MPI_Request_free(&requests[turn]);
+        }
+    }
+    if (rank == 1) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        for (int turn = 0; turn < TURNS; ++turn)
+            MPI_Irecv(to[turn], 1, type, FROM, &requests[turn]);
+    } else {
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Type_free(&type);
+    MPI_Waitall(TURNS, requests, MPI_STATUSES_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int turn = 0; rank == 1 && turn < TURNS; ++turn)
+        for (int i = 0; i < 2 * BLOCKS; ++i)
+            if (to[turn][i] != (i % 2 ? 0 : turn * 1e6 + i)) {
+                CHECK(!"wrong data");
+                break;
+            }
+}
+
 int main(int argc, char **argv)
 {
     static char attached[1 << 18];
@@ -479,6 +517,7 @@ int main(int argc, char **argv)
         done(&data);
     }
     handles(count);
+    large();
     void *buffer;
     int size;
     MPI_Buffer_detach(&buffer, &size);
