@@ -42,6 +42,7 @@ class Host:
         folder.mkdir(parents=True, exist_ok=True)
         self.calls = self.compile("calls.c", "calls")
         self.datatypes = self.compile("datatypes.c", "datatypes", "-O1")
+        self.threads = self.compile("threads.c", "threads", "-O1", "-pthread")
         tool = lambda name: self.compile("tool.c", f"{name}.so", "-shared", "-fPIC", f'-DNAME="{name}"')
         self.tools = [tool(name) for name in "abc"]
 
@@ -128,6 +129,11 @@ def datatypes_arrive_as_without_the_layer(host):
     assert "packed" not in system and "unpacked" not in system and system["passed_faster"] > 1000, system
 
 
+def threads_use_the_same_handles(host):
+    command = [host.launcher, "-n", "2", "env", "RANKPOINT_INTERPOSE_PATH=pack", host.threads, "4", "200"]
+    assert "packed" in passes(host.interposed("--layers", "datatypes", "--stats", command=command), 2)
+
+
 def tools_see_what_the_layer_sends(host):
     result = host.interposed("--layers", "datatypes", "--tools", ",".join(map(str, host.tools)))
     assert passes(result, 2) == ""
@@ -208,7 +214,8 @@ def statuses_come_through(host):
 
 CASES = [
     nothing_in_between_is_not_noticed, three_tools_see_every_call, calls_of_the_program_are_counted, the_start_is_described,
-    datatypes_arrive_as_without_the_layer, tools_see_what_the_layer_sends, preloading_by_hand_works, two_copies_are_one, behind_the_library_it_says_so, shells_do_not_notice,
+    datatypes_arrive_as_without_the_layer, threads_use_the_same_handles, tools_see_what_the_layer_sends, preloading_by_hand_works,
+    two_copies_are_one, behind_the_library_it_says_so, shells_do_not_notice,
     a_missing_library_is_named, another_version_of_the_abi_is_left_alone, a_function_that_the_library_lacks_is_named,
     nonsense_in_settings_is_refused, python_finds_it_too, statuses_come_through,
 ]
