@@ -38,6 +38,9 @@ RENAMED = {
 }
 # Threads wait for each other asleep: the barrier that the suite has of its own takes a core from a thread that has work.
 CFLAGS = " ".join(["-O1 -w -DHAVE_PTHREAD_BARRIER_INIT=1", *(f"-D{old}={new}" for old, new in RENAMED.items())])
+# The libraries of the suite, which libtool builds; the programs are linked without it.
+LIBRARIES = ["dtpools", "util"]
+LIBTOOL = f"LIBTOOL=sh {Path(__file__).with_name('link.sh')}"
 # Programs of standard MPI that the suite's strict configuration leaves out.
 MORE = {"rma": ["aint", "aint_collattach"]}
 JOBS = 2
@@ -49,9 +52,9 @@ def programs(prefix, folder, directories):
     header = (prefix / "include/mpi.h").read_text(encoding="utf-8")
     state = "\n".join([str(prefix), CFLAGS, *CONFIGURE, header])
     once(folder / "configured", state, lambda: configure(prefix, folder, suite))
-    for part in ["dtpools", "util", *directories]:
+    for part in [*LIBRARIES, *directories]:
         name = part.replace("/", ".")
-        more = MORE.get(part, [])
+        more = [] if part in LIBRARIES else [LIBTOOL, *MORE.get(part, [])]
         once(folder / f"built.{name}", "\n".join([state, *more]), lambda: make(suite / part, folder / f"make.{name}.log", more))
     return suite
 
@@ -68,6 +71,6 @@ def configure(prefix, folder, suite):
 
 
 def make(directory, log, more):
-    """Builds what can be built: what is missing afterwards is compared with the list."""
+    """Builds, with these further words for make, what can be built: what is missing afterwards is compared with the list."""
     printed, _ = command(["make", "-k", f"-j{JOBS}", f"CFLAGS={CFLAGS}", "all", *more], directory)
     log.write_text(printed, encoding="utf-8")
