@@ -18,15 +18,18 @@ use super::decode::Decoded;
 use super::pool::Temporary;
 use super::types::Plan;
 use super::wire;
+use crate::output::say;
 use crate::settings::Path;
-use crate::sync::AtomicUsize;
+use crate::sync::{AtomicBool, AtomicUsize};
 use crate::table::REAL;
 
 static PATH: AtomicUsize = AtomicUsize::new(Path::Auto as usize);
+static IS_VERBOSE: AtomicBool = AtomicBool::new(false);
 
-/// Sets how data travel.
-pub(super) fn set_path(path: Path) {
+/// Sets how data travel, and whether what is measured is described.
+pub(super) fn set_path(path: Path, is_verbose: bool) {
     PATH.store(path as usize, Relaxed);
+    IS_VERBOSE.store(is_verbose, Relaxed);
 }
 
 /// What to do with data of a type.
@@ -50,8 +53,10 @@ static FROM: [[OnceLock<Option<usize>>; RUNS]; 2] =
     [const { [const { OnceLock::new() }; RUNS] }; 2];
 /// Bytes of the messages that are measured: some that fit a cell of any library, and more than one cell has.
 const SIZES: [usize; 3] = [256, 4096, 128 << 10];
-/// The library's time is taken to be shorter by this: what is about equal stays with the library.
-const MARGIN: f64 = 0.9;
+/// Packing has to gain a third of the library's time, and as much as so many short messages take: messages to another rank go other ways
+/// than those to oneself, which are measured.
+const MARGIN: f64 = 2.0 / 3.0;
+const SHORT_MESSAGES: f64 = 3.0;
 
 /// The numbers of bytes for which packing here takes less time.
 fn cheaper(it: &Decoded) -> Range<usize> {
@@ -64,14 +69,20 @@ fn cheaper(it: &Decoded) -> Range<usize> {
         let [Some(few), Some(some), Some(many)] = times else {
             return None;
         };
-        crossing(&[few, some, many])
+        let times = [few, some, many];
+        let from = crossing(&times);
+        if IS_VERBOSE.load(Relaxed) {
+            say(&description(1 << class, it.is_listed, &times, from));
+        }
+        from
     });
     from.map_or(0..0, |from| from..usize::MAX)
 }
 
 /// From how many bytes on packing here takes less time than the library; `None` if it never does.
 fn crossing(times: &[Times]) -> Option<usize> {
-    let gain = |it: &Times| it.library * MARGIN - it.here;
+    let least = times.first()?.here * SHORT_MESSAGES;
+    let gain = |it: &Times| it.library * MARGIN - it.here - least;
     let last = times.iter().rposition(|it| gain(it) <= 0.0);
     let Some(last) = last else {
         return Some(0);
@@ -79,6 +90,21 @@ fn crossing(times: &[Times]) -> Option<usize> {
     let (below, above) = (times.get(last)?, times.get(last + 1)?);
     let share = -gain(below) / (gain(above) - gain(below));
     Some(below.bytes + (share * (above.bytes - below.bytes) as f64) as usize)
+}
+
+/// What was measured of a class, and what follows.
+fn description(run: usize, is_listed: bool, times: &[Times], from: Option<usize>) -> String {
+    let kind = if is_listed { "listed" } else { "regular" };
+    let each = times.iter().map(|it| {
+        let (bytes, library, here) = (it.bytes, it.library / 1e3, it.here / 1e3);
+        format!("{bytes} B {library:.1} us, packed {here:.1} us")
+    });
+    let each = each.collect::<Vec<_>>().join("; ");
+    let choice = match from {
+        Some(from) => format!("packed from {from} B on"),
+        None => "left to the library".to_owned(),
+    };
+    format!("datatypes: {kind} blocks of {run} B: {each}: {choice}")
 }
 
 /// A communicator of this rank alone, on which nothing but what is measured travels.
@@ -239,16 +265,19 @@ mod tests {
         }
     }
 
-    /// A library with slow kernels loses from a size on, and packing here costs calls.
+    /// A library with slow kernels loses from a size on; one that is about as fast keeps everything.
     #[test]
     fn the_faster_side_packs() {
-        let few = times(100, 100.0, 200.0);
-        let some = times(1000, 1000.0, 500.0);
-        let many = times(10000, 10000.0, 4000.0);
-        assert_eq!(crossing(&[few, some, many]), Some(294));
-        let [few, some] = [times(100, 300.0, 200.0), times(1000, 900.0, 500.0)];
+        let few = times(100, 300.0, 200.0);
+        let some = times(1000, 1200.0, 500.0);
+        let many = times(10000, 30000.0, 4000.0);
+        assert_eq!(
+            crossing(&[few, some, many]),
+            Some(1000 + 9000 * 300 / 15700)
+        );
+        let [few, some] = [times(100, 3000.0, 200.0), times(1000, 9000.0, 500.0)];
         assert_eq!(crossing(&[few, some]), Some(0));
-        let [few, some] = [times(100, 300.0, 200.0), times(1000, 500.0, 500.0)];
+        let [few, some] = [times(100, 300.0, 200.0), times(1000, 900.0, 700.0)];
         assert_eq!(crossing(&[few, some]), None);
     }
 }

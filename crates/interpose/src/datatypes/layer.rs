@@ -36,7 +36,7 @@ pub(crate) fn over(settings: &Settings, next: Functions) -> Functions {
         ));
         return next;
     }
-    costs::set_path(settings.path);
+    costs::set_path(settings.path, settings.verbose);
     pool::limit(settings.pool_limit);
     // SAFETY: no slot leads to a reader yet.
     unsafe { NEXT.fill(next) };
