@@ -64,20 +64,26 @@ macro_rules! receives {
         unsafe extern "C" fn $small(
             base: *mut c_void, count: i32, datatype: MPI_Datatype, $($name: $kind,)* status: *mut MPI_Status,
         ) -> i32 {
-            let next = NEXT.get();
-            // SAFETY: the program's arguments; there is room for as many bytes as are passed.
-            unsafe {
-                if leaf::is_predefined(datatype) {
-                    return (next.$small)(base, count, datatype, $($name,)* status);
+            /// Out of line: what passes saves no registers.
+            #[cold]
+            unsafe extern "C" fn derived(
+                base: *mut c_void, count: i32, datatype: MPI_Datatype, $($name: $kind,)* status: *mut MPI_Status,
+            ) -> i32 {
+                let next = NEXT.get();
+                // SAFETY: the program's arguments; there is room for as many bytes as are passed.
+                unsafe {
+                    let Some(buffer) = $buffer(Elements::new(base, count, datatype)) else {
+                        return (next.$small)(base, count, datatype, $($name,)* status);
+                    };
+                    received(&buffer, status, |status| match buffer.int() {
+                        Some(bytes) => (next.$small)(buffer.address(), bytes, mpi::MPI_PACKED, $($name,)* status),
+                        None => (next.$large)(buffer.address(), buffer.count(), mpi::MPI_PACKED, $($name,)* status),
+                    })
                 }
-                let Some(buffer) = $buffer(Elements::new(base, count, datatype)) else {
-                    return (next.$small)(base, count, datatype, $($name,)* status);
-                };
-                received(&buffer, status, |status| match buffer.int() {
-                    Some(bytes) => (next.$small)(buffer.address(), bytes, mpi::MPI_PACKED, $($name,)* status),
-                    None => (next.$large)(buffer.address(), buffer.count(), mpi::MPI_PACKED, $($name,)* status),
-                })
             }
+            let function = if leaf::is_predefined(datatype) { NEXT.get().$small } else { derived };
+            // SAFETY: the program's arguments.
+            unsafe { function(base, count, datatype, $($name,)* status) }
         }
         #[expect(non_snake_case, reason = "names of the standard")]
         unsafe extern "C" fn $large(

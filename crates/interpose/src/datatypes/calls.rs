@@ -9,22 +9,27 @@ macro_rules! calls {
         pub(super) unsafe extern "C" fn $small(
             base: $pointer, count: i32, datatype: MPI_Datatype, $($name: $kind),*
         ) -> i32 {
-            let next = NEXT.get();
-            // SAFETY: the program's arguments; packed data have as many bytes as are passed.
-            unsafe {
-                if leaf::is_predefined(datatype) {
-                    return (next.$small)(base, count, datatype, $($name),*);
+            /// Out of line: what passes saves no registers.
+            #[cold]
+            unsafe extern "C" fn derived(
+                base: $pointer, count: i32, datatype: MPI_Datatype, $($name: $kind),*
+            ) -> i32 {
+                let next = NEXT.get();
+                // SAFETY: the program's arguments; packed data have as many bytes as are passed.
+                unsafe {
+                    let Some(buffer) = $buffer(Elements::new(base, count, datatype)) else {
+                        return (next.$small)(base, count, datatype, $($name),*);
+                    };
+                    let code = match buffer.int() {
+                        Some(bytes) => (next.$small)(buffer.address(), bytes, mpi::MPI_PACKED, $($name),*),
+                        None => (next.$large)(buffer.address(), buffer.count(), mpi::MPI_PACKED, $($name),*),
+                    };
+                    $after(buffer, code)
                 }
-                let elements = Elements::new(base, count, datatype);
-                let Some(buffer) = $buffer(elements) else {
-                    return (next.$small)(base, count, datatype, $($name),*);
-                };
-                let code = match buffer.int() {
-                    Some(bytes) => (next.$small)(buffer.address(), bytes, mpi::MPI_PACKED, $($name),*),
-                    None => (next.$large)(buffer.address(), buffer.count(), mpi::MPI_PACKED, $($name),*),
-                };
-                $after(buffer, code)
             }
+            let function = if leaf::is_predefined(datatype) { NEXT.get().$small } else { derived };
+            // SAFETY: the program's arguments.
+            unsafe { function(base, count, datatype, $($name),*) }
         }
         #[expect(non_snake_case, reason = "names of the standard")]
         pub(super) unsafe extern "C" fn $large(
@@ -36,8 +41,7 @@ macro_rules! calls {
                 if leaf::is_predefined(datatype) {
                     return (next.$large)(base, count, datatype, $($name),*);
                 }
-                let elements = Elements::new(base, count, datatype);
-                let Some(buffer) = $buffer(elements) else {
+                let Some(buffer) = $buffer(Elements::new(base, count, datatype)) else {
                     return (next.$large)(base, count, datatype, $($name),*);
                 };
                 let code = (next.$large)(buffer.address(), buffer.count(), mpi::MPI_PACKED, $($name),*);

@@ -15,21 +15,49 @@ use crate::table::Functions;
 /// The functions of this file over the next ones.
 pub(super) fn over(next: Functions) -> Functions {
     Functions {
-        MPI_Wait: wait,
-        MPI_Test: test,
-        MPI_Waitall: waitall,
-        MPI_Testall: testall,
-        MPI_Waitany: waitany,
-        MPI_Testany: testany,
-        MPI_Waitsome: waitsome,
-        MPI_Testsome: testsome,
-        MPI_Request_free: request_free,
-        MPI_Request_get_status: get_status,
-        MPI_Request_get_status_all: get_status_all,
-        MPI_Request_get_status_any: get_status_any,
-        MPI_Request_get_status_some: get_status_some,
+        MPI_Wait,
+        MPI_Test,
+        MPI_Waitall,
+        MPI_Testall,
+        MPI_Waitany,
+        MPI_Testany,
+        MPI_Waitsome,
+        MPI_Testsome,
+        MPI_Request_free,
+        MPI_Request_get_status,
+        MPI_Request_get_status_all,
+        MPI_Request_get_status_any,
+        MPI_Request_get_status_some,
         ..next
     }
+}
+
+/// Calls that pass while no operation of this layer is in progress, as `MPI_X what it is otherwise(parameters)`. What passes saves no registers.
+macro_rules! entries {
+    ($($function:ident $slow:ident($($name:ident: $kind:ty),*);)*) => {$(
+        #[expect(non_snake_case, reason = "names of the standard")]
+        unsafe extern "C" fn $function($($name: $kind),*) -> i32 {
+            let function = if pending::is_none() { NEXT.get().$function } else { $slow };
+            // SAFETY: the program's arguments.
+            unsafe { function($($name),*) }
+        }
+    )*};
+}
+
+entries! {
+    MPI_Wait wait(request: *mut MPI_Request, status: *mut MPI_Status);
+    MPI_Test test(request: *mut MPI_Request, flag: *mut i32, status: *mut MPI_Status);
+    MPI_Waitall waitall(count: i32, requests: *mut MPI_Request, statuses: *mut MPI_Status);
+    MPI_Testall testall(count: i32, requests: *mut MPI_Request, flag: *mut i32, statuses: *mut MPI_Status);
+    MPI_Waitany waitany(count: i32, requests: *mut MPI_Request, index: *mut i32, status: *mut MPI_Status);
+    MPI_Testany testany(count: i32, requests: *mut MPI_Request, index: *mut i32, flag: *mut i32, status: *mut MPI_Status);
+    MPI_Request_free request_free(request: *mut MPI_Request);
+    MPI_Request_get_status get_status(request: MPI_Request, flag: *mut i32, status: *mut MPI_Status);
+    MPI_Request_get_status_all get_status_all(count: i32, requests: *const MPI_Request, flag: *mut i32, statuses: *mut MPI_Status);
+    MPI_Request_get_status_any get_status_any(count: i32, requests: *const MPI_Request, index: *mut i32, flag: *mut i32, status: *mut MPI_Status);
+    MPI_Request_get_status_some get_status_some(count: i32, requests: *const MPI_Request, number: *mut i32, indices: *mut i32, statuses: *mut MPI_Status);
+    MPI_Waitsome waitsome(count: i32, requests: *mut MPI_Request, number: *mut i32, indices: *mut i32, statuses: *mut MPI_Status);
+    MPI_Testsome testsome(count: i32, requests: *mut MPI_Request, number: *mut i32, indices: *mut i32, statuses: *mut MPI_Status);
 }
 
 /// The handles of a call, before the library changes them, and statuses for it.
@@ -156,7 +184,7 @@ unsafe extern "C" fn wait(request: *mut MPI_Request, status: *mut MPI_Status) ->
     let next = NEXT.get();
     // SAFETY: the program's arguments.
     unsafe {
-        if pending::is_none() || request.is_null() {
+        if request.is_null() {
             return (next.MPI_Wait)(request, status);
         }
         pending::look_at_freed();
@@ -176,7 +204,7 @@ unsafe extern "C" fn test(
     let next = NEXT.get();
     // SAFETY: the program's arguments.
     unsafe {
-        if pending::is_none() || request.is_null() || flag.is_null() {
+        if request.is_null() || flag.is_null() {
             return (next.MPI_Test)(request, flag, status);
         }
         pending::look_at_freed();
@@ -198,9 +226,6 @@ unsafe extern "C" fn waitall(
     let next = NEXT.get();
     // SAFETY: the program's arguments.
     unsafe {
-        if pending::is_none() {
-            return (next.MPI_Waitall)(count, requests, statuses);
-        }
         let call = Call::begin(count, requests, statuses, count.max(0) as usize);
         let code = (next.MPI_Waitall)(count, requests, call.statuses);
         call.finish_all(code);
@@ -217,7 +242,7 @@ unsafe extern "C" fn testall(
     let next = NEXT.get();
     // SAFETY: the program's arguments.
     unsafe {
-        if pending::is_none() || flag.is_null() {
+        if flag.is_null() {
             return (next.MPI_Testall)(count, requests, flag, statuses);
         }
         let call = Call::begin(count, requests, statuses, count.max(0) as usize);
@@ -288,7 +313,7 @@ unsafe extern "C" fn waitany(
     let next = NEXT.get();
     // SAFETY: the program's arguments.
     unsafe {
-        if pending::is_none() || index.is_null() {
+        if index.is_null() {
             return (next.MPI_Waitany)(count, requests, index, status);
         }
         let call = Call::begin(count, requests, status, 1);
@@ -309,7 +334,7 @@ unsafe extern "C" fn testany(
     let next = NEXT.get();
     // SAFETY: the program's arguments.
     unsafe {
-        if pending::is_none() || index.is_null() || flag.is_null() {
+        if index.is_null() || flag.is_null() {
             return (next.MPI_Testany)(count, requests, index, flag, status);
         }
         let call = Call::begin(count, requests, status, 1);
@@ -334,7 +359,7 @@ macro_rules! some {
             let next = NEXT.get();
             // SAFETY: the program's arguments.
             unsafe {
-                if pending::is_none() || number.is_null() || indices.is_null() {
+                if number.is_null() || indices.is_null() {
                     return (next.$function)(count, requests, number, indices, statuses);
                 }
                 let call = Call::begin(count, requests, statuses, count.max(0) as usize);
@@ -355,7 +380,7 @@ some! {
 unsafe extern "C" fn request_free(request: *mut MPI_Request) -> i32 {
     // SAFETY: the program's argument.
     unsafe {
-        if !pending::is_none() && !request.is_null() {
+        if !request.is_null() {
             pending::look_at_freed();
             if let Some(code) = pending::free(&mut *request) {
                 return code;
@@ -373,7 +398,7 @@ unsafe extern "C" fn get_status(
     let next = NEXT.get();
     // SAFETY: the program's arguments.
     unsafe {
-        if pending::is_none() || flag.is_null() {
+        if flag.is_null() {
             return (next.MPI_Request_get_status)(request, flag, status);
         }
         let call = Call::begin(1, &raw const request, status, 1);
@@ -394,7 +419,7 @@ unsafe extern "C" fn get_status_all(
     let next = NEXT.get();
     // SAFETY: the program's arguments.
     unsafe {
-        if pending::is_none() || flag.is_null() {
+        if flag.is_null() {
             return (next.MPI_Request_get_status_all)(count, requests, flag, statuses);
         }
         let call = Call::begin(count, requests, statuses, count.max(0) as usize);
@@ -418,7 +443,7 @@ unsafe extern "C" fn get_status_any(
     let next = NEXT.get();
     // SAFETY: the program's arguments.
     unsafe {
-        if pending::is_none() || index.is_null() || flag.is_null() {
+        if index.is_null() || flag.is_null() {
             return (next.MPI_Request_get_status_any)(count, requests, index, flag, status);
         }
         let call = Call::begin(count, requests, status, 1);
@@ -444,7 +469,7 @@ unsafe extern "C" fn get_status_some(
     let next = NEXT.get();
     // SAFETY: the program's arguments.
     unsafe {
-        if pending::is_none() || number.is_null() || indices.is_null() {
+        if number.is_null() || indices.is_null() {
             return (next.MPI_Request_get_status_some)(count, requests, number, indices, statuses);
         }
         let call = Call::begin(count, requests, statuses, count.max(0) as usize);
