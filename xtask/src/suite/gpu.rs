@@ -53,6 +53,9 @@ const RANKS: &[&str] = &["1", "2", "3"];
 /// When they load the driver, as the program's argument, and the setting with which the library expects it then.
 const LOADED: &[(&str, &str)] = &[("early", "1"), ("late", "3")];
 
+/// Whether the layer for datatypes stands between: it leaves device memory to the library.
+const LAYERED: &[bool] = &[false, true];
+
 /// Messages from and to device memory, with the double in the driver's place.
 pub(super) fn buffers(_: Scope) -> Result<Found, String> {
     if let Err(why) = tools::need(&[tools::CC]) {
@@ -110,12 +113,19 @@ fn exchange(
     let runs = RANKS
         .iter()
         .flat_map(|ranks| LOADED.iter().map(move |loaded| (ranks, loaded)));
-    for (ranks, (when, setting)) in runs {
+    let runs = runs.flat_map(|run| LAYERED.iter().map(move |layered| (run, *layered)));
+    for ((ranks, (when, setting)), layered) in runs {
         let mut job = shell::command(prefix.join("bin/mpiexec"));
         job.args(["-n", ranks, "--timeout", "120"])
             .arg(&program)
             .arg(when);
         job.env("RANKPOINT_GPU", setting);
+        if layered {
+            let layers = prefix.join("lib/rankpoint/interpose/libmpi_abi.so.1");
+            job.env("LD_PRELOAD", layers)
+                .env("RANKPOINT_INTERPOSE", "datatypes")
+                .env("RANKPOINT_INTERPOSE_PATH", "pack");
+        }
         let output = shell::output(job.env("LD_LIBRARY_PATH", &path))?;
         let said = String::from_utf8_lossy(&output.stdout);
         if output.status.success() && said.contains("PASS") {
@@ -123,7 +133,7 @@ fn exchange(
         } else {
             let errors = String::from_utf8_lossy(&output.stderr);
             wrong.push(format!(
-                "buffers on {ranks} ranks, driver loaded {when}: {}\n{said}{errors}",
+                "buffers on {ranks} ranks, driver loaded {when}, layer for datatypes {layered}: {}\n{said}{errors}",
                 output.status
             ));
         }
