@@ -140,6 +140,17 @@ def tools_see_what_the_layer_sends(host):
     assert sorted(re.findall(r"tool . rank .*? reductions", result[1])) == sorted(SEEN), result[1]
 
 
+def our_launcher_has_flags_for_it(host):
+    if host.name != "rankpoint":
+        return
+    result = run([host.launcher, "--tools", ",".join(map(str, host.tools)), "--layers", "datatypes", "-n", "2", host.calls])
+    assert passes(result, 2) == ""
+    assert sorted(re.findall(r"tool . rank .*? reductions", result[1])) == sorted(SEEN), result[1]
+    status, _, errors = run([host.launcher, "--tools", "./missing.so", "-n", "2", host.calls])
+    assert status != 0 and "--tools ./missing.so: No such file" in errors, errors
+    assert "fast is not a layer" in run([host.launcher, "--layers", "fast", "-n", "1", host.calls])[2]
+
+
 def preloading_by_hand_works(host):
     assert passes(host.preloaded([host.dispatcher])) == ""
 
@@ -214,8 +225,8 @@ def statuses_come_through(host):
 
 CASES = [
     nothing_in_between_is_not_noticed, three_tools_see_every_call, calls_of_the_program_are_counted, the_start_is_described,
-    datatypes_arrive_as_without_the_layer, threads_use_the_same_handles, tools_see_what_the_layer_sends, preloading_by_hand_works,
-    two_copies_are_one, behind_the_library_it_says_so, shells_do_not_notice,
+    datatypes_arrive_as_without_the_layer, threads_use_the_same_handles, tools_see_what_the_layer_sends, our_launcher_has_flags_for_it,
+    preloading_by_hand_works, two_copies_are_one, behind_the_library_it_says_so, shells_do_not_notice,
     a_missing_library_is_named, another_version_of_the_abi_is_left_alone, a_function_that_the_library_lacks_is_named,
     nonsense_in_settings_is_refused, python_finds_it_too, statuses_come_through,
 ]

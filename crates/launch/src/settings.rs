@@ -2,6 +2,7 @@
 //! Variables that the launcher reads from its environment, and those that it sets for ranks.
 
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fabric::capacity::{DEFAULT_RESERVE, MOST_RESERVE};
@@ -175,6 +176,23 @@ pub(crate) fn reserve() -> Result<u32, LaunchError> {
                 "{RESERVE_VARIABLE} is {text:?}, expected a number of processes, 0..{MOST_RESERVE}"
             ))
         })
+}
+
+/// The library between ranks and their MPI library, in the tree that this program is installed in; every host has it in the same place.
+///
+/// # Errors
+/// When it is not there.
+pub(crate) fn interposer() -> Result<PathBuf, LaunchError> {
+    let file = std::env::current_exe()
+        .map_err(|error| LaunchError::system("find the file of this program", &error))?;
+    let prefix = file.parent().and_then(Path::parent);
+    let library = prefix.map(|prefix| prefix.join("lib/rankpoint/interpose/libmpi_abi.so.1"));
+    library.filter(|library| library.exists()).ok_or_else(|| {
+        let file = file.display();
+        LaunchError::usage(format!(
+            "{file} was not installed with the library that --layers and --tools need"
+        ))
+    })
 }
 
 /// The command that becomes the agent of a node: this program, which every host has in the same place.

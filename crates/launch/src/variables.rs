@@ -3,6 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 
 use crate::plan::Environment;
 use crate::{LaunchError, settings};
@@ -78,6 +79,48 @@ pub(crate) fn join(
     };
     environment.set.push((name, joined));
     Ok(())
+}
+
+/// `--layers LAYER,...`: layers between the ranks and their MPI library.
+///
+/// # Errors
+/// When the library that has them is not installed beside this program.
+pub(crate) fn layers(environment: &mut Environment, names: &str) -> Result<(), LaunchError> {
+    environment
+        .set
+        .push(("RANKPOINT_INTERPOSE".into(), names.into()));
+    interpose(environment)
+}
+
+/// `--tools FILE,...`: profiling tools there.
+///
+/// # Errors
+/// When a file is not there, or the library that loads them is not installed beside this program.
+pub(crate) fn tools(environment: &mut Environment, files: &str) -> Result<(), LaunchError> {
+    let absolute = |file: &str| {
+        let found = Path::new(file).canonicalize();
+        let found = found.map(PathBuf::into_os_string);
+        found.map_err(|error| LaunchError::usage(format!("--tools {file}: {error}")))
+    };
+    let files = files.split(',').map(absolute);
+    let files: Vec<OsString> = files.collect::<Result<_, _>>()?;
+    environment
+        .set
+        .push(("RANKPOINT_TOOLS".into(), files.join(OsStr::new(","))));
+    interpose(environment)
+}
+
+/// Has the ranks load the library that stands between them and their MPI library.
+fn interpose(environment: &mut Environment) -> Result<(), LaunchError> {
+    let library = settings::interposer()?;
+    let library = library.as_os_str();
+    let is_loaded = environment.set.iter().any(|(name, value)| {
+        name == "LD_PRELOAD" && value.as_bytes().starts_with(library.as_bytes())
+    });
+    match is_loaded {
+        true => Ok(()),
+        false => join(environment, OsStr::new(""), "LD_PRELOAD[:]", library, false),
+    }
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::plan::{
     Binding, CoreOrder, Environment, Inherit, Input, JobPlan, Output, Program, Talk,
 };
 use crate::run::run_as;
-use crate::variables::{exported, join, names};
+use crate::variables::{exported, join, layers, names, tools};
 use crate::{LaunchError, program, settings};
 
 /// Runs the job that `arguments` (without the program's own name) describe, as `mpiexec` does.
@@ -268,6 +268,8 @@ impl Reading {
                 let choice = initial_handler(&text)?;
                 self.section.environment.set.push(choice);
             }
+            Effect::Layers => layers(&mut self.job_environment, &text)?,
+            Effect::Tools => tools(&mut self.job_environment, &text)?,
             Effect::Stats => self.plan.talk.stats = true,
             Effect::Verbose => self.plan.talk.verbose = true,
             Effect::Bindings => self.plan.talk.bindings = true,

@@ -38,6 +38,8 @@ pub(crate) const OURS: &[FlagRow] = flags! {
     "timeout", ["SECONDS"], Timeout, "report the state of the job and end it after this time (or MPIEXEC_TIMEOUT)";
     "initial-errhandler", ["HANDLER"], InitialHandler, "error handler that this program begins with: mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return";
     "stats", [], Stats, "print each rank's counters at the end";
+    "layers", ["LAYER,..."], Layers, "layers between the ranks and their MPI library, such as datatypes";
+    "tools", ["FILE,..."], Tools, "profiling tools between the ranks and their MPI library, in the order in which calls pass them";
     "v" | "verbose", [], Verbose, "say what is done";
     "report-bindings" | "display-map" | "print-rank-map", [], Bindings, "print each rank's processors";
     "q" | "quiet", [], Quiet, "say nothing about ignored flags";
@@ -97,7 +99,7 @@ pub(crate) const OTHERS: &[FlagRow] = flags! {
         | "debug-daemons" | "debug-daemons-file" | "debug-devel" | "debug" | "leave-session-attached" | "set-sid" | "system-server" | "system-server-first"
         | "system-server-only" | "do-not-connect" | "do-not-resolve" | "wait-for-server" | "set-cwd-to-session-dir" | "output-proctable"
         | "profile", [], Ignored, "how several nodes are reached, and what runs on them";
-    "aps" | "mps" | "trace" | "trace-collectives" | "trace-imbalance" | "trace-pt2pt" | "check-mpi" | "check_mpi", [], Ignored, "tools of Intel's (ours: `--stats`, `RANKPOINT_TRACE`, `RANKPOINT_CHECK=collectives`)";
+    "aps" | "mps" | "trace" | "trace-collectives" | "trace-imbalance" | "trace-pt2pt" | "check-mpi" | "check_mpi", [], Ignored, "tools of Intel's (ours: `--stats`, `--tools`, `RANKPOINT_TRACE`, `RANKPOINT_CHECK=collectives`)";
 
     "gdb" | "gdb-args" | "gdb-ia" | "gdba" | "tv" | "tva" | "stop-on-exec" | "stop-in-init" | "stop-in-app" | "xterm" | "debugger" | "gtool" | "gtoolfile" | "valgrind", [], Refused,
         "mpiexec starts no tools; start the tool as the program: mpiexec -n 2 xterm -e gdb --args PROGRAM, mpiexec -n 2 valgrind PROGRAM";

@@ -18,6 +18,9 @@ pub(crate) enum Effect {
     Timeout,
     InitialHandler,
     Stats,
+    /// Libraries between the ranks and their MPI library.
+    Layers,
+    Tools,
     Verbose,
     Quiet,
     Help,
