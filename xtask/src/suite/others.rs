@@ -24,13 +24,20 @@ struct Suite {
 /// The exit status of a script that could not get its suite.
 const UNAVAILABLE: i32 = 77;
 
-/// What has every receive offered that may be.
-const OFFERS: [&str; 2] = ["RANKPOINT_RENDEZVOUS", "write"];
+/// Other ways in which a thorough run goes through the suites of others: further arguments, and a setting. Every receive is offered that
+/// may be; the layer for datatypes packs all that it can.
+const WAYS: [(&[&str], [&str; 2]); 2] = [
+    (&[], ["RANKPOINT_RENDEZVOUS", "write"]),
+    (
+        &["--flags=--layers datatypes"],
+        ["RANKPOINT_INTERPOSE_PATH", "pack"],
+    ),
+];
 
 /// What building C programs of others takes.
 const BUILD_TOOLS: &[Tool] = &[tools::CC, tools::MAKE, tools::PYTHON];
 
-/// mpi4py's; in a thorough run once more with offered receives.
+/// mpi4py's; in a thorough run in other ways, too.
 pub(super) fn python(scope: Scope) -> Result<Found, String> {
     let suite = Suite {
         name: "mpi4py",
@@ -39,10 +46,10 @@ pub(super) fn python(scope: Scope) -> Result<Found, String> {
         needs: &[tools::CC, tools::PIP, tools::PYTHON_HEADERS],
         limit_s: 5400,
     };
-    suite.run_with_offers_too(scope)
+    suite.run_in_all_ways(scope)
 }
 
-/// MPICH's, without its long tests; in a thorough run once more with offered receives.
+/// MPICH's, without its long tests; in a thorough run in other ways, too.
 pub(super) fn mpich(scope: Scope) -> Result<Found, String> {
     let suite = Suite {
         name: "MPICH",
@@ -51,7 +58,7 @@ pub(super) fn mpich(scope: Scope) -> Result<Found, String> {
         needs: BUILD_TOOLS,
         limit_s: 1200,
     };
-    suite.run_with_offers_too(scope)
+    suite.run_in_all_ways(scope)
 }
 
 /// All of MPICH's.
@@ -153,20 +160,20 @@ pub(super) fn rdma(scope: Scope) -> Result<Found, String> {
 }
 
 impl Suite {
-    /// The suite, and in a thorough run all of it once more where every receive that may be is offered.
-    fn run_with_offers_too(&self, scope: Scope) -> Result<Found, String> {
+    /// The suite, and in a thorough run all of it once more in each of the other ways.
+    fn run_in_all_ways(&self, scope: Scope) -> Result<Found, String> {
         let usual = self.run(scope)?;
         match (scope, &usual) {
             (Scope::Quick, _) | (_, Found::Skipped(_)) => return Ok(usual),
             (Scope::Thorough, Found::Tests { .. }) => {}
         }
-        let [variable, value] = OFFERS;
-        let offered = self.run_where(scope, &[], &[(variable, value)]);
-        let runs = [
-            ("as usual".to_owned(), Ok(usual)),
-            (format!("{variable}={value}"), offered),
-        ];
-        let what = format!("tests of {}, once more with offers", self.name);
+        let others = WAYS.iter().map(|(arguments, [variable, value])| {
+            let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+            let found = self.run_where(scope, &arguments, &[(variable, value)]);
+            (format!("{variable}={value}"), found)
+        });
+        let runs = std::iter::once(("as usual".to_owned(), Ok(usual))).chain(others);
+        let what = format!("tests of {}, in all ways", self.name);
         Found::sum(runs, &what)
     }
 
