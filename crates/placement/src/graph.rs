@@ -104,8 +104,11 @@ impl Graph {
         sum
     }
 
-    /// The weight of all edges between different parts.
-    pub(crate) fn cut(&self, parts: &[u32]) -> u128 {
+    /// The weight of all edges between different parts, where `parts` has the part of each vertex.
+    ///
+    /// # Panics
+    /// If there are fewer parts than vertices.
+    pub fn cut(&self, parts: &[u32]) -> u128 {
         self.weight_where(|one, other| parts[one] != parts[other])
     }
 

@@ -16,4 +16,4 @@ mod place;
 mod random;
 
 pub use graph::Graph;
-pub use place::{MOST_RANKS, place};
+pub use place::{MOST_RANKS, place, shuffle};

@@ -3,6 +3,7 @@
 
 use crate::graph::Graph;
 use crate::partition::partition;
+use crate::random::Random;
 
 /// Ranks up to which the library places them: every process calculates the places of all.
 pub const MOST_RANKS: u32 = 1 << 14;
@@ -15,6 +16,16 @@ pub const MOST_RANKS: u32 = 1 << 14;
 pub fn place(graph: &Graph, nodes: &[u32]) -> Option<Vec<u32>> {
     let found = partition(graph, nodes);
     (found != nodes).then(|| fill(nodes, &found))
+}
+
+/// Processes for ranks at random, the same at each call: what a placement is compared with.
+pub fn shuffle(ranks: u32) -> Vec<u32> {
+    let mut random = Random::new(0);
+    let mut processes: Vec<u32> = (0..ranks).collect();
+    for last in (1..processes.len()).rev() {
+        processes.swap(last, random.below(last + 1));
+    }
+    processes
 }
 
 /// Gives ranks processes of their new node: their own if it is there, and the others in order.
@@ -65,6 +76,17 @@ mod tests {
             assert_eq!(place(&ring, &nodes), None);
         }
         assert_eq!(place(&Graph::new(0, []), &[]), None);
+    }
+
+    #[test]
+    fn a_shuffle_has_every_process_once() {
+        for ranks in [0, 1, 2, 100] {
+            let mut all = shuffle(ranks);
+            assert_eq!(all, shuffle(ranks));
+            assert_eq!(ranks == 100, !all.is_sorted(), "{all:?}");
+            all.sort_unstable();
+            assert!(all.into_iter().eq(0..ranks));
+        }
     }
 
     #[test]
