@@ -17,6 +17,7 @@
     reason = "entry points are C functions that call C functions"
 )]
 
+mod counts;
 mod datatypes;
 mod entries;
 mod find;
