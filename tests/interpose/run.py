@@ -43,6 +43,7 @@ class Host:
         self.calls = self.compile("calls.c", "calls")
         self.datatypes = self.compile("datatypes.c", "datatypes", "-O1")
         self.threads = self.compile("threads.c", "threads", "-O1", "-pthread")
+        self.placement = self.compile("placement.c", "placement", "-O1")
         tool = lambda name: self.compile("tool.c", f"{name}.so", "-shared", "-fPIC", f'-DNAME="{name}"')
         self.tools = [tool(name) for name in "abc"]
 
@@ -52,10 +53,10 @@ class Host:
         subprocess.run(command, check=True, timeout=LIMIT_S)
         return self.folder / name
 
-    def interposed(self, *options, command=None):
+    def interposed(self, *options, command=None, **variables):
         """Runs a command, or calls.c on two ranks, under `rankpoint interpose`."""
         command = command or [self.launcher, "-n", "2", self.calls]
-        return run([self.rankpoint / "bin/rankpoint", "interpose", *options, "--", *command])
+        return run([self.rankpoint / "bin/rankpoint", "interpose", *options, "--", *command], **variables)
 
     def preloaded(self, preload, command=None, **variables):
         """Runs a command, or calls.c alone, with libraries preloaded by hand."""
@@ -76,6 +77,12 @@ def passes(result, ranks=1):
     status, output, errors = result
     assert status == 0 and output.count("PASS") == ranks, result
     return errors
+
+
+def numbers(errors, layer):
+    """What the statistics have of a layer."""
+    lines = [line.split() for line in errors.splitlines() if f" {layer}." in line]
+    return {name.removeprefix(f"{layer}."): int(number) for number, name in lines}
 
 
 def nothing_in_between_is_not_noticed(host):
@@ -115,8 +122,7 @@ def random_types(host, seed, *where, path="pack", count=400):
     rank = lambda number: ["-n", "1", "env", *variables * (number in where), *["RANKPOINT_INTERPOSE=datatypes"] * (number in where),
                            host.datatypes, str(seed), str(count)]
     errors = passes(host.interposed("--stats", command=[host.launcher, *rank(0), ":", *rank(1)]), 2)
-    lines = [line.split() for line in errors.splitlines() if " datatypes." in line]
-    return {name.removeprefix("datatypes."): int(number) for number, name in lines}
+    return numbers(errors, "datatypes")
 
 
 def datatypes_arrive_as_without_the_layer(host):
@@ -132,6 +138,59 @@ def datatypes_arrive_as_without_the_layer(host):
 def threads_use_the_same_handles(host):
     command = [host.launcher, "-n", "2", "env", "RANKPOINT_INTERPOSE_PATH=pack", host.threads, "4", "200"]
     assert "packed" in passes(host.interposed("--layers", "datatypes", "--stats", command=command), 2)
+
+
+def placed(host, ranks, nodes, what, *options, layers="placement", **variables):
+    """Runs placement.c with the layer; what the statistics have of it. The program counts the same edges between nodes."""
+    command = [host.launcher, "-n", ranks, host.placement, nodes, what]
+    result = host.interposed("--stats", f"--layers={layers}", *options, command=list(map(str, command)), **variables)
+    found = numbers(passes(result, ranks), "placement")
+    crossing = tuple(map(int, re.search(r"crossing (\d+) (\d+)", result[1]).groups()))
+    assert crossing == (found.get("crossing_before", 0), found.get("crossing_after", 0)), (crossing, result)
+    return found
+
+
+def on(nodes, method="partition"):
+    """Settings for these nodes."""
+    return {"RANKPOINT_INTERPOSE_NODES": nodes, "RANKPOINT_INTERPOSE_PLACEMENT": method}
+
+
+def rings_and_halos_cross_nodes_as_little_as_possible(host):
+    for nodes in ("0,1,1,0,1,0,0,1", "0,1"):
+        best = placed(host, 8, nodes, "best", **on(nodes))
+        assert best["placed"] >= 10 and best["crossing_after"] < best["crossing_before"] and best["time_ns"] > 0, best
+    # The same nodes as blocks of neighbours.
+    assert placed(host, 8, "0,0,0,0,1,1,1,1", "best", **on("2"))["passed_best"] > 0
+
+
+def each_process_plays_its_new_rank(host):
+    for ranks, nodes in [(1, "0,1"), (2, "0,1"), (3, "0,0,1"), (7, "0,1"), (8, "0,1,2,2")]:
+        better, other = placed(host, ranks, nodes, "better", **on(nodes)), placed(host, ranks, nodes, "any", **on(nodes, "random"))
+        assert ranks < 3 or better["placed"] > 10 and better["crossing_after"] < better["crossing_before"], better
+        assert ranks < 3 or other["placed"] > 40 and "passed_best" not in other, other
+    both = placed(host, 8, "0,1", "better", layers="datatypes,placement", **on("0,1"))
+    assert both["placed"] > 10, both
+    tools = placed(host, 8, "0,1", "better", "--tools", str(host.tools[0]), **on("0,1"))
+    assert tools["placed"] > 10, tools
+
+
+def what_cannot_gain_is_not_placed(host):
+    # 48 calls on each of three communicators, of which one has one or two ranks.
+    every = {"passed_nodes": 144}
+    for variables in ({}, on("1"), on("0,1,2,3,4,5,6,7")):
+        found = placed(host, 7, variables.get("RANKPOINT_INTERPOSE_NODES", "0"), "any", **variables)
+        assert found.pop("time_ns") > 0 and found == every, found
+    command = [host.launcher, "-n", "7", host.placement, "0", "any"]
+    off = host.interposed("--stats", "--layers=placement", command=command, **on("0,1", "off"))
+    assert numbers(passes(off, 7), "placement") == {}, off
+    passes(host.interposed(command=command), 7)
+
+
+def wrong_arguments_are_reported_by_the_library(host):
+    for ranks in (1, 3, 8):
+        found = placed(host, ranks, "0,1", "wrong", **on("0,1"))
+        assert found["passed_nodes" if ranks == 1 else "passed_arguments"] > 10 and "placed" not in found, found
+        passes(host.interposed(command=[host.launcher, "-n", str(ranks), host.placement, "0,1", "wrong"]), ranks)
 
 
 def tools_see_what_the_layer_sends(host):
@@ -196,9 +255,12 @@ def a_function_that_the_library_lacks_is_named(host):
 def nonsense_in_settings_is_refused(host):
     for name, value, why in [
         ("RANKPOINT_TOOLS", "/missing/tool.so", "/missing/tool.so"),
-        ("RANKPOINT_INTERPOSE", "datatypes,fast", "fast is not a layer; there is datatypes"),
+        ("RANKPOINT_INTERPOSE", "datatypes,fast", "fast is not a layer; there is placement, datatypes"),
         ("RANKPOINT_INTERPOSE_PATH", "fast", "RANKPOINT_INTERPOSE_PATH=fast is not one of auto, system, pack"),
         ("RANKPOINT_INTERPOSE_POOL_LIMIT", "much", "RANKPOINT_INTERPOSE_POOL_LIMIT=much is not a number of bytes"),
+        ("RANKPOINT_INTERPOSE_PLACEMENT", "best", "RANKPOINT_INTERPOSE_PLACEMENT=best is not one of partition, random, off"),
+        ("RANKPOINT_INTERPOSE_NODES", "0,x", "RANKPOINT_INTERPOSE_NODES=0,x is not a number of nodes, or the node of each rank"),
+        ("RANKPOINT_INTERPOSE_NODES", "0", "RANKPOINT_INTERPOSE_NODES=0 is not a number of nodes"),
         ("RANKPOINT_INTERPOSE_VERBOSE", "yes", "RANKPOINT_INTERPOSE_VERBOSE=yes is not one of 0, 1"),
     ]:
         status, output, errors = host.preloaded([host.dispatcher], **{name: value})
@@ -225,7 +287,9 @@ def statuses_come_through(host):
 
 CASES = [
     nothing_in_between_is_not_noticed, three_tools_see_every_call, calls_of_the_program_are_counted, the_start_is_described,
-    datatypes_arrive_as_without_the_layer, threads_use_the_same_handles, tools_see_what_the_layer_sends, our_launcher_has_flags_for_it,
+    datatypes_arrive_as_without_the_layer, threads_use_the_same_handles, rings_and_halos_cross_nodes_as_little_as_possible,
+    each_process_plays_its_new_rank, what_cannot_gain_is_not_placed, wrong_arguments_are_reported_by_the_library,
+    tools_see_what_the_layer_sends, our_launcher_has_flags_for_it,
     preloading_by_hand_works, two_copies_are_one, behind_the_library_it_says_so, shells_do_not_notice,
     a_missing_library_is_named, another_version_of_the_abi_is_left_alone, a_function_that_the_library_lacks_is_named,
     nonsense_in_settings_is_refused, python_finds_it_too, statuses_come_through,

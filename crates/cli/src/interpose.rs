@@ -16,7 +16,7 @@ const DISPATCHER: &str = "lib/rankpoint/interpose/libmpi_abi.so.1";
 
 #[derive(clap::Args)]
 pub(crate) struct InterposeOptions {
-    /// Layers of this library: `datatypes` packs data of derived types
+    /// Layers of this library: `datatypes` packs data of derived types, `placement` gives ranks of topologies to processes on near nodes
     #[arg(long, value_delimiter = ',', value_name = "LAYER,...")]
     layers: Vec<String>,
     /// Profiling tools, shared libraries that define MPI functions, in the order in which calls pass them

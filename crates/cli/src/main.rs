@@ -7,7 +7,7 @@
 //! * [`explain`]: `rankpoint explain`, what the library makes of a datatype, a collective, the places of ranks, or a program's threads;
 //! * [`resources`]: `rankpoint resources`, what sharing network resources between threads costs;
 //! * [`info`]: `rankpoint info`, the library's version, settings and missing functions;
-//! * [`mod@interpose`]: `rankpoint interpose`, which puts profiling tools between programs and any MPI library of the standard ABI;
+//! * [`mod@interpose`]: `rankpoint interpose`, which puts layers and profiling tools between programs and any MPI library of the standard ABI;
 //! * [`model`]: `rankpoint model`, analytical models of injection overhead and latency;
 //! * [`mod@scope`]: `rankpoint scope`, which measures what communication costs on this node, and writes its profile;
 //! * [`tune`]: `rankpoint tune`, which measures the algorithms of collectives and writes a table of rules;

@@ -4,15 +4,18 @@
 //! A layer is a table of functions over the next one: those that it has no part in are the next layer's. So a call costs one jump for
 //! each layer that has it.
 
-use crate::datatypes;
 use crate::settings::Settings;
 use crate::table::Functions;
+use crate::{datatypes, placement};
 
 /// A layer: its functions over the next ones.
 type Layer = fn(&Settings, Functions) -> Functions;
 
 /// All layers by name, the one that a program's call enters first in front.
-static LAYERS: &[(&str, Layer)] = &[("datatypes", datatypes::over)];
+static LAYERS: &[(&str, Layer)] = &[
+    ("placement", placement::over),
+    ("datatypes", datatypes::over),
+];
 
 /// The layers that the settings name, over these functions.
 ///

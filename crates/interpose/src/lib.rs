@@ -23,6 +23,7 @@ mod entries;
 mod find;
 mod layers;
 mod output;
+mod placement;
 mod settings;
 mod start;
 mod statistics;

@@ -15,6 +15,47 @@ pub(crate) enum Path {
     Pack,
 }
 
+/// Which process gets which rank of a communicator with a topology.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Method {
+    /// So that little crosses nodes.
+    Partition,
+    /// Any, for comparison.
+    Random,
+}
+
+/// The nodes of the ranks of MPI_COMM_WORLD, instead of the real ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Nodes {
+    /// So many nodes, each with about as many neighbouring ranks.
+    Blocks(u32),
+    /// The node of each rank, repeated at the end of the list.
+    List(Vec<u32>),
+}
+
+impl Nodes {
+    /// Nodes by the words of a setting.
+    fn parse(words: &[String]) -> Option<Self> {
+        let numbers: Result<Vec<u32>, _> = words.iter().map(|word| word.parse()).collect();
+        match numbers.ok()?[..] {
+            [] | [0] => None,
+            [blocks] => Some(Self::Blocks(blocks)),
+            ref list => Some(Self::List(list.to_vec())),
+        }
+    }
+
+    /// The node of one of `size` ranks.
+    pub(crate) fn of(&self, rank: u32, size: u32) -> u32 {
+        match self {
+            Self::Blocks(count) => {
+                let node = u64::from(rank) * u64::from(*count) / u64::from(size.max(1));
+                node as u32
+            }
+            Self::List(list) => list[rank as usize % list.len()],
+        }
+    }
+}
+
 /// Settings of the environment.
 pub(crate) struct Settings {
     /// Names of the layers.
@@ -23,6 +64,10 @@ pub(crate) struct Settings {
     pub(crate) path: Path,
     /// Most bytes that the layer for datatypes keeps for the next messages.
     pub(crate) pool_limit: usize,
+    /// How the layer for placement works; `None` leaves it out.
+    pub(crate) placement: Option<Method>,
+    /// Where that assumes the ranks to be.
+    pub(crate) nodes: Option<Nodes>,
     /// Profiling tools, the one that the program calls first.
     pub(crate) tools: Vec<PathBuf>,
     /// The MPI library, instead of the one that the program would have had.
@@ -94,6 +139,24 @@ fn bytes(name: &str, default: usize) -> Result<usize, String> {
     number.ok_or_else(|| format!("{name}={text} is not a number of bytes, such as 64M"))
 }
 
+/// The nodes that a variable names.
+///
+/// # Errors
+/// The variable, its value and what was expected.
+fn nodes(name: &str) -> Result<Option<Nodes>, String> {
+    let words = list(name)?;
+    if words.is_empty() {
+        return Ok(None);
+    }
+    let nodes = Nodes::parse(&words).ok_or_else(|| {
+        let text = words.join(",");
+        format!(
+            "{name}={text} is not a number of nodes, or the node of each rank, such as 2 or 0,0,1"
+        )
+    });
+    nodes.map(Some)
+}
+
 impl Settings {
     /// Reads the environment.
     ///
@@ -105,10 +168,17 @@ impl Settings {
             ("system", Path::System),
             ("pack", Path::Pack),
         ];
+        let placement = [
+            ("partition", Some(Method::Partition)),
+            ("random", Some(Method::Random)),
+            ("off", None),
+        ];
         let settings = Self {
             layers: list("RANKPOINT_INTERPOSE")?,
             path: choice("RANKPOINT_INTERPOSE_PATH", &path)?,
             pool_limit: bytes("RANKPOINT_INTERPOSE_POOL_LIMIT", 1 << 30)?,
+            placement: choice("RANKPOINT_INTERPOSE_PLACEMENT", &placement)?,
+            nodes: nodes("RANKPOINT_INTERPOSE_NODES")?,
             tools: list("RANKPOINT_TOOLS")?
                 .into_iter()
                 .map(PathBuf::from)

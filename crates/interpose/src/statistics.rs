@@ -10,6 +10,7 @@ use crate::output::say;
 use crate::settings::Settings;
 use crate::sync::AtomicU64;
 use crate::table::{COUNT, Functions, NAMES, Next, REAL};
+use crate::{datatypes, placement};
 
 /// How often the program called each `MPI_X`; counted with statistics or tools.
 pub(crate) static CALLS: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
@@ -47,7 +48,8 @@ unsafe extern "C" fn finalize() -> i32 {
                 let _ = writeln!(text, "{} {calls}", name.to_string_lossy());
             }
         }
-        for (name, number) in crate::datatypes::counts() {
+        let layers = [datatypes::counts(), placement::counts()];
+        for (name, number) in layers.into_iter().flatten() {
             if number > 0 {
                 let _ = writeln!(text, "{name} {number}");
             }
