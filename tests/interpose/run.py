@@ -168,6 +168,9 @@ def each_process_plays_its_new_rank(host):
         better, other = placed(host, ranks, nodes, "better", **on(nodes)), placed(host, ranks, nodes, "any", **on(nodes, "random"))
         assert ranks < 3 or better["placed"] > 10 and better["crossing_after"] < better["crossing_before"], better
         assert ranks < 3 or other["placed"] > 40 and "passed_best" not in other, other
+    # Rankpoint, which would place ranks on the same nodes itself, is not asked to.
+    once = placed(host, 8, "0,1", "any", **on("0,1", "random"), RANKPOINT_VIRTUAL_NODES="0,1")
+    assert once["placed"] > 40, once
     both = placed(host, 8, "0,1", "better", layers="datatypes,placement", **on("0,1"))
     assert both["placed"] > 10, both
     tools = placed(host, 8, "0,1", "better", "--tools", str(host.tools[0]), **on("0,1"))
