@@ -145,9 +145,9 @@ class Site:
         subprocess.run([self.bin / "mpicc", source, "-o", program], check=True, timeout=LIMIT_S)
         return program
 
-    def shared_program(self, name):
+    def shared_program(self, name, tests="c"):
         """A C program of the tests on one host, built, and its source."""
-        program, source = self.folder / name, LAB.parents[1] / f"c/{name}.c"
+        program, source = self.folder / name, LAB.parents[1] / f"{tests}/{name}.c"
         subprocess.run([self.bin / "mpicc", "-O1", "-w", "-o", program, source, "-lpthread", "-lm"], check=True, timeout=LIMIT_S)
         return program, source
 
@@ -271,6 +271,18 @@ def reorder_puts_neighbours_on_one_host(site):
     for ranks in [2, 4]:
         job = site.job(f"-hosts h1,h2 -ppn {ranks} --map-by node --timeout {LIMIT_S - 10}", str(program), "hosts")
         job.expect(0, "PASS")
+
+
+@case
+def layer_for_placement_finds_the_hosts(site):
+    if not site.has_network():
+        raise Skip("libfabric offers no network between hosts")
+    program, _ = site.shared_program("placement", "interpose")
+    library = site.bin.parent / "lib/rankpoint/interpose/libmpi_abi.so.1"
+    # Rankpoint's own placement is off, so that the layer's is seen.
+    settings = f"-genv LD_PRELOAD {library} -genv RANKPOINT_INTERPOSE placement -genv RANKPOINT_REORDER 0"
+    job = site.job(f"-hosts h1,h2 -ppn 4 --map-by node {settings} --timeout {LIMIT_S - 10}", str(program), "0,1", "best").end()
+    assert job.code == 0 and job.out.count("PASS") == 8, f"{job.code}: {job.out}{job.err}"
 
 
 @case
