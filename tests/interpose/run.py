@@ -43,6 +43,7 @@ class Host:
         self.calls = self.compile("calls.c", "calls")
         self.datatypes = self.compile("datatypes.c", "datatypes", "-O1")
         self.threads = self.compile("threads.c", "threads", "-O1", "-pthread")
+        self.corners = self.compile("corners.c", "corners", "-O1", "-pthread")
         self.placement = self.compile("placement.c", "placement", "-O1")
         tool = lambda name: self.compile("tool.c", f"{name}.so", "-shared", "-fPIC", f'-DNAME="{name}"')
         self.tools = [tool(name) for name in "abc"]
@@ -138,6 +139,13 @@ def datatypes_arrive_as_without_the_layer(host):
 def threads_use_the_same_handles(host):
     command = [host.launcher, "-n", "2", "env", "RANKPOINT_INTERPOSE_PATH=pack", host.threads, "4", "200"]
     assert "packed" in passes(host.interposed("--layers", "datatypes", "--stats", command=command), 2)
+
+
+def the_rest_remains_as_it_is(host):
+    passes(run([host.launcher, "-n", "1", host.corners]))
+    for path in ("pack", "auto"):
+        command = [host.launcher, "-n", "1", "env", f"RANKPOINT_INTERPOSE_PATH={path}", host.corners]
+        passes(host.interposed("--layers", "datatypes", command=command))
 
 
 def placed(host, ranks, nodes, what, *options, layers="placement", **variables):
@@ -290,10 +298,10 @@ def statuses_come_through(host):
 
 CASES = [
     nothing_in_between_is_not_noticed, three_tools_see_every_call, calls_of_the_program_are_counted, the_start_is_described,
-    datatypes_arrive_as_without_the_layer, threads_use_the_same_handles, rings_and_halos_cross_nodes_as_little_as_possible,
-    each_process_plays_its_new_rank, what_cannot_gain_is_not_placed, wrong_arguments_are_reported_by_the_library,
-    tools_see_what_the_layer_sends, our_launcher_has_flags_for_it,
-    preloading_by_hand_works, two_copies_are_one, behind_the_library_it_says_so, shells_do_not_notice,
+    datatypes_arrive_as_without_the_layer, threads_use_the_same_handles, the_rest_remains_as_it_is,
+    rings_and_halos_cross_nodes_as_little_as_possible, each_process_plays_its_new_rank, what_cannot_gain_is_not_placed,
+    wrong_arguments_are_reported_by_the_library, tools_see_what_the_layer_sends, our_launcher_has_flags_for_it, preloading_by_hand_works,
+    two_copies_are_one, behind_the_library_it_says_so, shells_do_not_notice,
     a_missing_library_is_named, another_version_of_the_abi_is_left_alone, a_function_that_the_library_lacks_is_named,
     nonsense_in_settings_is_refused, python_finds_it_too, statuses_come_through,
 ]

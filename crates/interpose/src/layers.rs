@@ -36,3 +36,8 @@ pub(crate) fn over(settings: &Settings, next: Functions) -> Result<Functions, St
         .rev()
         .fold(next, |next, (_, layer)| layer(settings, next)))
 }
+
+/// The functions of a program's calls by profiling names: those of the library, but for layers that keep operations in progress.
+pub(crate) fn profiling(real: Functions) -> Functions {
+    datatypes::of_requests(real)
+}

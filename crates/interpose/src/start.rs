@@ -78,11 +78,15 @@ pub(crate) fn between(opened: &Opened) -> Option<Led> {
     let inner = if has_tools { THROUGH } else { *real };
     let layered = layers::over(settings, inner).unwrap_or_else(|why| end(&why));
     let entered = statistics::over(settings, layered);
+    let profiled = layers::profiling(*real);
     // SAFETY: no slot leads to a reader yet.
-    unsafe { tools::ENTERED.fill(entered) };
+    unsafe {
+        tools::ENTERED.fill(entered);
+        tools::PROFILED.fill(profiled);
+    }
     Some(Led {
         program: if has_tools { ENTER } else { entered },
-        profiling: if has_tools { PROFILED } else { *real },
+        profiling: if has_tools { PROFILED } else { profiled },
         // With tools, what the program enters counts.
         counted: settings.statistics.is_some() && !has_tools,
     })

@@ -16,6 +16,8 @@ use crate::table::{COUNT, Next, REAL, number_of};
 
 /// What a call of the program enters: statistics, then the tools.
 pub(crate) static ENTERED: Next = Next::new();
+/// What a call of the program by a profiling name enters.
+pub(crate) static PROFILED: Next = Next::new();
 
 /// For each level, where a call of each function goes, and the level there.
 static TARGETS: OnceLock<Vec<[(usize, u32); COUNT]>> = OnceLock::new();

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use mpi_abi_sys::types::*;
 
 use crate::statistics::CALLS;
-use crate::table::{Functions, REAL};
+use crate::table::Functions;
 use crate::tools;
 
 /// Functions that call tools. `THROUGH` goes from the level that the thread is at to the next one; `ENTER` is what programs and tools
@@ -37,10 +37,10 @@ macro_rules! wrappers {
             }
             enter
         }),* };
-        /// The MPI library where the program calls, the next tool where a tool does.
+        /// The MPI library where the program calls, or a layer that needs to see the call; the next tool where a tool does.
         pub(crate) static PROFILED: Functions = Functions { $($name: {
             unsafe extern "C" fn profiled($($argument: $kind),*) -> $result {
-                let functions = if tools::in_program() { REAL.get() } else { &THROUGH };
+                let functions = if tools::in_program() { tools::PROFILED.get() } else { &THROUGH };
                 // SAFETY: the caller's arguments.
                 unsafe { (functions.$name)($($passed),*) }
             }

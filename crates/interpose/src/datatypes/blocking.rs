@@ -9,7 +9,8 @@ use mpi_abi_sys::types::*;
 use super::buffer::{Buffer, Elements};
 use super::calls::calls;
 use super::layer::NEXT;
-use super::{leaf, status};
+use super::leaf;
+use super::status::Unwritten as _;
 use crate::table::Functions;
 
 /// The functions of this file over the next ones.
@@ -33,13 +34,13 @@ pub(super) fn over(next: Functions) -> Functions {
 
 calls! {
     MPI_Send MPI_Send_c(*const c_void; dest: i32, tag: i32, comm: MPI_Comm)
-        |elements: Elements| elements.packed(dest, comm) => |_, code| code;
+        |elements: Elements| elements.packed(dest) => |_, code| code;
     MPI_Ssend MPI_Ssend_c(*const c_void; dest: i32, tag: i32, comm: MPI_Comm)
-        |elements: Elements| elements.packed(dest, comm) => |_, code| code;
+        |elements: Elements| elements.packed(dest) => |_, code| code;
     MPI_Rsend MPI_Rsend_c(*const c_void; dest: i32, tag: i32, comm: MPI_Comm)
-        |elements: Elements| elements.packed(dest, comm) => |_, code| code;
+        |elements: Elements| elements.packed(dest) => |_, code| code;
     MPI_Bsend MPI_Bsend_c(*const c_void; dest: i32, tag: i32, comm: MPI_Comm)
-        |elements: Elements| elements.packed(dest, comm) => |_, code| code;
+        |elements: Elements| elements.packed(dest) => |_, code| code;
 }
 
 /// Receives into a buffer by a call that takes a status, and unpacks what has arrived.
@@ -48,12 +49,14 @@ pub(super) unsafe fn received(
     wanted: *mut MPI_Status,
     call: impl FnOnce(*mut MPI_Status) -> i32,
 ) -> i32 {
-    let mut own = MPI_Status::default();
-    let status = status::or_own(wanted, &mut own);
-    let code = call(status);
-    if code == mpi::MPI_SUCCESS {
-        // SAFETY: the program's buffer, and the status that the call has filled.
-        unsafe { buffer.unpack_received(&*status) };
+    let mut own = MPI_Status::unwritten();
+    let code = call(&raw mut own);
+    // SAFETY: the program's buffer and status.
+    unsafe {
+        if code == mpi::MPI_SUCCESS && own.is_written() {
+            buffer.unpack_received(&own);
+        }
+        own.copy_to(wanted);
     }
     code
 }
@@ -108,7 +111,7 @@ macro_rules! receives {
 
 receives! {
     MPI_Recv MPI_Recv_c(source: i32, tag: i32, comm: MPI_Comm)
-        |elements: Elements| elements.to_receive(source, comm);
+        |elements: Elements| elements.to_receive(source);
     MPI_Mrecv MPI_Mrecv_c(message: *mut MPI_Message)
         |elements: Elements| elements.to_receive_message();
 }

@@ -4,6 +4,7 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use layout::Layout;
 use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::*;
 
@@ -55,11 +56,11 @@ impl Elements {
 
     /// A buffer for data that are sent to a rank; `None` where the library packs them.
     #[inline]
-    pub(super) fn to_send(self, rank: i32, comm: MPI_Comm) -> Option<Buffer> {
+    pub(super) fn to_send(self, rank: i32) -> Option<Buffer> {
         if leaf::is_predefined(self.datatype) || rank == mpi::MPI_PROC_NULL {
             return None;
         }
-        self.known(comm)?.buffer(self.base)
+        self.known()?.buffer(self.base)
     }
 
     /// A packed buffer for data that are sent to a rank; `None` where the library packs them.
@@ -67,8 +68,8 @@ impl Elements {
     /// # Safety
     /// The elements are the program's arguments.
     #[inline]
-    pub(super) unsafe fn packed(self, rank: i32, comm: MPI_Comm) -> Option<Buffer> {
-        let buffer = self.to_send(rank, comm)?;
+    pub(super) unsafe fn packed(self, rank: i32) -> Option<Buffer> {
+        let buffer = self.to_send(rank)?;
         // SAFETY: the caller's promise.
         unsafe { buffer.pack() };
         Some(buffer)
@@ -84,43 +85,43 @@ impl Elements {
 
     /// A buffer for data that are received from a rank; `None` where the library unpacks them.
     #[inline]
-    pub(super) fn to_receive(self, rank: i32, comm: MPI_Comm) -> Option<Buffer> {
+    pub(super) fn to_receive(self, rank: i32) -> Option<Buffer> {
         if leaf::is_predefined(self.datatype) || rank == mpi::MPI_PROC_NULL {
             return None;
         }
-        let known = self.known(comm)?;
+        let known = self.known()?;
         known.apart()?.buffer(self.base)
     }
 
-    /// The same for a message that was probed, whose communicator is not known.
+    /// The same for a message that was probed.
     pub(super) fn to_receive_message(self) -> Option<Buffer> {
-        self.to_receive(mpi::MPI_ANY_SOURCE, world()?)
+        self.to_receive(mpi::MPI_ANY_SOURCE)
     }
 
     /// A packed buffer for data that are sent, then replaced by what is received.
     ///
     /// # Safety
     /// The elements are the program's arguments.
-    pub(super) unsafe fn replaced(self, comm: MPI_Comm) -> Option<Buffer> {
-        let buffer = self.to_receive(mpi::MPI_ANY_SOURCE, comm)?;
+    pub(super) unsafe fn replaced(self) -> Option<Buffer> {
+        let buffer = self.to_receive(mpi::MPI_ANY_SOURCE)?;
         // SAFETY: the caller's promise.
         unsafe { buffer.pack() };
         Some(buffer)
     }
 
     /// The same for MPI_Pack, into memory of the program: the bytes, and what packs them.
-    pub(super) fn to_pack(self, comm: MPI_Comm) -> Option<(usize, Arc<Type>)> {
-        let known = self.known(comm)?;
+    pub(super) fn to_pack(self) -> Option<(usize, Arc<Type>)> {
+        let known = self.known()?;
         Some((known.bytes, known.of))
     }
 
     /// The same for MPI_Unpack.
-    pub(super) fn to_unpack(self, comm: MPI_Comm) -> Option<(usize, Arc<Type>)> {
-        let known = self.known(comm)?.apart()?;
+    pub(super) fn to_unpack(self) -> Option<(usize, Arc<Type>)> {
+        let known = self.known()?.apart()?;
         Some((known.bytes, known.of))
     }
 
-    fn known(self, comm: MPI_Comm) -> Option<Known> {
+    fn known(self) -> Option<Known> {
         let Some(of) = types::find(self.datatype) else {
             counts::add(&counts::UNKNOWN, 1);
             return None;
@@ -128,14 +129,16 @@ impl Elements {
         let count = usize::try_from(self.count)
             .ok()
             .filter(|&count| count > 0)?;
-        let plan = of.plan(comm);
+        let plan = of.plan();
         if !plan.is_possible {
             counts::add(&counts::UNKNOWN, 1);
             return None;
         }
         let layout = of.layout();
         let bytes = layout.size().checked_mul(count);
-        let Some(bytes) = bytes.filter(|_| layout.span(count).is_some()) else {
+        let Some(bytes) =
+            bytes.filter(|&bytes| bytes <= MOST_BYTES && !is_at_null(self.base, layout, count))
+        else {
             counts::add(&counts::IRREGULAR, 1);
             return None;
         };
@@ -155,12 +158,19 @@ impl Elements {
     }
 }
 
-/// MPI_COMM_WORLD, if there is one.
-pub(super) fn world() -> Option<MPI_Comm> {
-    let mut is_initialised = 0;
-    // SAFETY: a place of this function.
-    let code = unsafe { (REAL.get().MPI_Initialized)(&raw mut is_initialised) };
-    (code == mpi::MPI_SUCCESS && is_initialised != 0).then_some(mpi::MPI_COMM_WORLD)
+/// Most bytes that are packed.
+const MOST_BYTES: usize = 1 << 48;
+
+/// No data are at smaller addresses.
+const UNMAPPED: usize = 4096;
+
+/// Whether elements reach over address 0, or beyond all addresses: the library reports such buffers.
+fn is_at_null(base: *const c_void, layout: &Layout, count: usize) -> bool {
+    let Some((first, bytes)) = layout.span(count) else {
+        return true;
+    };
+    let start = base.addr().wrapping_add_signed(first as isize);
+    start < UNMAPPED || start.checked_add(bytes).is_none()
 }
 
 impl Known {
@@ -178,7 +188,7 @@ impl Known {
             base: base.expose_provenance(),
             of: self.of,
             bytes: self.bytes,
-            packed: Temporary::new(self.bytes),
+            packed: Temporary::new(self.bytes)?,
         })
     }
 }

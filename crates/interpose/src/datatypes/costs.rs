@@ -17,7 +17,7 @@ use mpi_abi_sys::types::*;
 use super::decode::Decoded;
 use super::pool::Temporary;
 use super::types::Plan;
-use super::wire;
+use super::{own, wire};
 use crate::output::say;
 use crate::settings::Path;
 use crate::sync::{AtomicBool, AtomicUsize};
@@ -33,9 +33,10 @@ pub(super) fn set_path(path: Path, is_verbose: bool) {
 }
 
 /// What to do with data of a type.
-pub(super) fn plan(datatype: MPI_Datatype, it: &Decoded, comm: MPI_Comm) -> Plan {
-    let is_possible =
-        wire::is_shared(comm) && (!it.is_doubtful || wire::agrees(datatype, &it.layout, comm));
+pub(super) fn plan(datatype: MPI_Datatype, it: &Decoded) -> Plan {
+    let is_possible = own::comm().is_some_and(|comm| {
+        wire::is_shared(comm) && (!it.is_doubtful || wire::agrees(datatype, &it.layout, comm))
+    });
     let path = PATH.load(Relaxed);
     let here = match is_possible {
         false => 0..0,
@@ -63,7 +64,7 @@ fn cheaper(it: &Decoded) -> Range<usize> {
     let run = (it.layout.size() / it.blocks.max(1)).max(1);
     let class = (run.ilog2() as usize).min(RUNS - 1);
     let from = FROM[usize::from(it.is_listed)][class].get_or_init(|| {
-        let comm = own_comm()?;
+        let comm = own::comm()?;
         let kind = Kind::new(1 << class, it.is_listed);
         let times = SIZES.map(|size| kind.timed(size, comm));
         let [Some(few), Some(some), Some(many)] = times else {
@@ -105,22 +106,6 @@ fn description(run: usize, is_listed: bool, times: &[Times], from: Option<usize>
         None => "left to the library".to_owned(),
     };
     format!("datatypes: {kind} blocks of {run} B: {each}: {choice}")
-}
-
-/// A communicator of this rank alone, on which nothing but what is measured travels.
-fn own_comm() -> Option<MPI_Comm> {
-    static OWN: OnceLock<Option<MPI_Comm>> = OnceLock::new();
-    *OWN.get_or_init(|| {
-        let mut own = mpi::MPI_COMM_NULL;
-        // SAFETY: MPI_COMM_SELF is there with MPI_COMM_WORLD; a place of this function.
-        let code = unsafe { (REAL.get().MPI_Comm_dup)(world_self()?, &raw mut own) };
-        (code == mpi::MPI_SUCCESS).then_some(own)
-    })
-}
-
-/// MPI_COMM_SELF, if the program has initialised MPI without sessions.
-fn world_self() -> Option<MPI_Comm> {
-    super::buffer::world().map(|_| mpi::MPI_COMM_SELF)
 }
 
 /// The shortest of a few runs, in nanoseconds.
@@ -238,7 +223,9 @@ fn times(datatype: MPI_Datatype, layout: &Layout, span: usize, comm: MPI_Comm) -
     };
     let library = best(|| message(from, to, 1, datatype));
     let here = best(|| {
-        let (packed, arrived) = (Temporary::new(bytes), Temporary::new(bytes));
+        let (Some(packed), Some(arrived)) = (Temporary::new(bytes), Temporary::new(bytes)) else {
+            return;
+        };
         // SAFETY: the blocks of the type are inside `data`, and both blocks of memory have room for all of them.
         unsafe {
             layout.pack(from, 0..bytes, packed.address());

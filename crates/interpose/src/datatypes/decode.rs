@@ -12,6 +12,8 @@ use crate::table::REAL;
 
 /// Types inside each other at most; decoding recurses.
 const DEEPEST: u32 = 64;
+/// Derived types that one type may be made of; each place where one occurs counts.
+const MOST_PARTS: u32 = 10_000;
 
 /// A datatype as this library sees it.
 pub(super) struct Decoded {
@@ -50,45 +52,57 @@ fn bounds(datatype: MPI_Datatype) -> Option<[MPI_Count; 5]> {
     (codes == [mpi::MPI_SUCCESS; 3]).then_some(it)
 }
 
-impl Contents {
+/// Constructor of a datatype, and how many integers, addresses, large counts and datatypes made it.
+struct Envelope {
+    combiner: i32,
+    numbers: [MPI_Count; 4],
+}
+
+impl Envelope {
     /// Asks the library.
     fn of(datatype: MPI_Datatype) -> Option<Self> {
-        let (mut integers, mut addresses, mut counts, mut types, mut combiner) = (0, 0, 0, 0, 0);
+        let (mut combiner, mut numbers) = (0, [0; 4]);
+        let [integers, addresses, counts, types] = &mut numbers;
         let library = REAL.get();
         // SAFETY: a datatype of the program, and places of this function.
         let code = unsafe {
             (library.MPI_Type_get_envelope_c)(
                 datatype,
-                &raw mut integers,
-                &raw mut addresses,
-                &raw mut counts,
-                &raw mut types,
+                integers,
+                addresses,
+                counts,
+                types,
                 &raw mut combiner,
             )
         };
-        if code != mpi::MPI_SUCCESS {
-            return None;
-        }
+        (code == mpi::MPI_SUCCESS).then_some(Self { combiner, numbers })
+    }
+
+    /// Whether the type is predefined, with a small handle or another.
+    fn is_basic(&self) -> bool {
+        matches!(
+            self.combiner,
+            mpi::MPI_COMBINER_NAMED
+                | mpi::MPI_COMBINER_F90_REAL
+                | mpi::MPI_COMBINER_F90_COMPLEX
+                | mpi::MPI_COMBINER_F90_INTEGER
+        )
+    }
+
+    /// What made the type. The datatypes are handles that [`release`] has to give back.
+    fn contents(&self, datatype: MPI_Datatype) -> Option<Contents> {
+        let [integers, addresses, counts, types] = self.numbers;
         let number = |number: MPI_Count| usize::try_from(number).ok();
-        let mut it = Self {
-            combiner,
+        let mut it = Contents {
+            combiner: self.combiner,
             integers: vec![0; number(integers)?],
             addresses: vec![0; number(addresses)?],
             counts: vec![0; number(counts)?],
             types: vec![mpi::MPI_DATATYPE_NULL; number(types)?],
         };
-        let is_basic = [
-            mpi::MPI_COMBINER_NAMED,
-            mpi::MPI_COMBINER_F90_REAL,
-            mpi::MPI_COMBINER_F90_COMPLEX,
-            mpi::MPI_COMBINER_F90_INTEGER,
-        ];
-        if is_basic.contains(&combiner) {
-            return Some(it);
-        }
-        // SAFETY: as above; the arrays have the lengths that are passed.
+        // SAFETY: a datatype of the program, and arrays of the lengths that are passed.
         let code = unsafe {
-            (library.MPI_Type_get_contents_c)(
+            (REAL.get().MPI_Type_get_contents_c)(
                 datatype,
                 integers,
                 addresses,
@@ -102,7 +116,9 @@ impl Contents {
         };
         (code == mpi::MPI_SUCCESS).then_some(it)
     }
+}
 
+impl Contents {
     /// Numbers in elements from `at` on: the list of a constructor with `int`, or behind each other in one for large counts.
     fn numbers(&self, at: usize, length: usize) -> Option<Vec<i64>> {
         let end = at.checked_add(length)?;
@@ -146,7 +162,7 @@ impl Contents {
 
 /// A datatype of the program as a layout; `None` where the layout is not what the library says of the type.
 pub(super) fn decode(datatype: MPI_Datatype) -> Option<Decoded> {
-    let found = at_depth(datatype, 0)?;
+    let found = at_depth(datatype, 0, &mut { MOST_PARTS })?;
     let it = &found.layout;
     let size = i64::try_from(it.size()).ok()?;
     let mut here = [
@@ -164,14 +180,17 @@ pub(super) fn decode(datatype: MPI_Datatype) -> Option<Decoded> {
     (here == there).then_some(found)
 }
 
-fn at_depth(datatype: MPI_Datatype, depth: u32) -> Option<Decoded> {
-    let contents = Contents::of(datatype)?;
-    if contents.types.is_empty() {
+/// Decodes a type inside `depth` others, while there are parts `left` to look at.
+fn at_depth(datatype: MPI_Datatype, depth: u32, left: &mut u32) -> Option<Decoded> {
+    let envelope = Envelope::of(datatype)?;
+    if envelope.is_basic() {
         return basic(datatype);
     }
+    *left = left.checked_sub(1)?;
+    let contents = envelope.contents(datatype)?;
     let parts = contents.types.iter().map(|&part| match depth < DEEPEST {
         true if leaf::is_predefined(part) => basic(part),
-        true => at_depth(part, depth + 1),
+        true => at_depth(part, depth + 1, left),
         false => None,
     });
     let parts: Option<Vec<Decoded>> = parts.collect();
@@ -222,8 +241,7 @@ fn release(mut datatype: MPI_Datatype) {
     if leaf::is_predefined(datatype) {
         return;
     }
-    let basic = Contents::of(datatype).is_none_or(|contents| contents.types.is_empty());
-    if !basic {
+    if Envelope::of(datatype).is_some_and(|envelope| !envelope.is_basic()) {
         // SAFETY: a handle that get_contents has made, which nobody uses any more. A failure leaves it with the library.
         unsafe { (REAL.get().MPI_Type_free)(&raw mut datatype) };
     }

@@ -11,7 +11,7 @@ use mpi_abi_sys::types::*;
 use super::blocking::received;
 use super::buffer::Elements;
 use super::layer::NEXT;
-use super::nonblocking::keep;
+use super::pending::{Operation, keep, unset};
 use crate::table::Functions;
 
 /// The functions of this file over the next ones.
@@ -51,8 +51,8 @@ unsafe fn sendrecv(
     let next = NEXT.get();
     // SAFETY: the program's arguments; packed data have as many bytes as are passed.
     unsafe {
-        let sent = outgoing.packed(dest, comm);
-        let arriving = incoming.to_receive(source, comm);
+        let sent = outgoing.packed(dest);
+        let arriving = incoming.to_receive(source);
         let (from, from_count, from_type) = outgoing.part(sent.as_ref());
         let (to, to_count, to_type) = incoming.part(arriving.as_ref());
         let call = |status| {
@@ -87,7 +87,7 @@ unsafe fn isendrecv(
     let next = NEXT.get();
     // SAFETY: as above.
     unsafe {
-        let sent = outgoing.packed(dest, comm);
+        let sent = outgoing.packed(dest).inspect(|_| unset(request));
         let (from, from_count, from_type) = outgoing.part(sent.as_ref());
         let (to, to_count, to_type) = incoming.part(None);
         let code = either!(
@@ -103,7 +103,7 @@ unsafe fn isendrecv(
             )
         );
         match sent.is_some() {
-            true => keep(sent, None, request, code),
+            true => keep(Operation::new(sent, None, false), request, code),
             false => code,
         }
     }
@@ -120,7 +120,7 @@ unsafe fn sendrecv_replace(
     let next = NEXT.get();
     // SAFETY: as above.
     unsafe {
-        let buffer = elements.replaced(comm);
+        let buffer = elements.replaced();
         let (data, count, datatype) = elements.part(buffer.as_ref());
         let call = |status| {
             either!(

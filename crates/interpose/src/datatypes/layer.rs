@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The functions of the layer over the next ones.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use mpi_abi_sys::types::*;
 
 use super::{
-    blocking, complete, costs, exchange, nonblocking, packing, pending, persistent, pool, types,
+    blocking, complete, costs, exchange, nonblocking, own, packing, pending, persistent, pool,
+    types,
 };
 use crate::output::say;
 use crate::settings::Settings;
+use crate::sync::AtomicBool;
 use crate::table::{Functions, Next, lacking};
 
 /// What the layer calls.
@@ -40,16 +44,28 @@ pub(crate) fn over(settings: &Settings, next: Functions) -> Functions {
     pool::limit(settings.pool_limit);
     // SAFETY: no slot leads to a reader yet.
     unsafe { NEXT.fill(next) };
+    IS_THERE.store(true, Relaxed);
     let functions = Functions {
         MPI_Type_commit: commit,
         MPI_Type_dup: dup,
         MPI_Finalize: finalize,
-        MPI_Session_finalize: session_finalize,
         ..next
     };
     let functions = exchange::over(packing::over(blocking::over(functions)));
     complete::over(persistent::over(nonblocking::over(functions)))
 }
+
+/// What takes requests, over these functions. A program that completes by a profiling name what it has started otherwise needs
+/// this layer there, too.
+pub(crate) fn of_requests(next: Functions) -> Functions {
+    match IS_THERE.load(Relaxed) {
+        true => complete::over(persistent::of_requests(next)),
+        false => next,
+    }
+}
+
+/// Whether the layer has been put between.
+static IS_THERE: AtomicBool = AtomicBool::new(false);
 
 unsafe extern "C" fn commit(datatype: *mut MPI_Datatype) -> i32 {
     // SAFETY: the program's arguments.
@@ -77,13 +93,7 @@ unsafe extern "C" fn dup(old: MPI_Datatype, new: *mut MPI_Datatype) -> i32 {
 unsafe extern "C" fn finalize() -> i32 {
     pending::finish_all();
     types::clear();
+    own::free();
     // SAFETY: the program's call.
     unsafe { (NEXT.get().MPI_Finalize)() }
-}
-
-unsafe extern "C" fn session_finalize(session: *mut MPI_Session) -> i32 {
-    pending::finish_all();
-    types::clear();
-    // SAFETY: the program's argument.
-    unsafe { (NEXT.get().MPI_Session_finalize)(session) }
 }

@@ -19,6 +19,7 @@ mod exchange;
 mod layer;
 mod leaf;
 mod nonblocking;
+mod own;
 mod packing;
 mod pending;
 mod persistent;
@@ -28,4 +29,4 @@ mod types;
 mod wire;
 
 pub(crate) use counts::lines as counts;
-pub(crate) use layer::over;
+pub(crate) use layer::{of_requests, over};

@@ -10,7 +10,7 @@ use super::buffer::{Buffer, Elements};
 use super::calls::calls;
 use super::layer::NEXT;
 use super::leaf;
-use super::pending::{self, Operation};
+use super::pending::{Operation, keep, unset};
 use crate::table::Functions;
 
 /// The functions of this file over the next ones.
@@ -32,31 +32,22 @@ pub(super) fn over(next: Functions) -> Functions {
     }
 }
 
-/// Keeps the buffers of an operation that a call has started with this code.
-pub(super) unsafe fn keep(
-    sent: Option<Buffer>,
-    received: Option<Buffer>,
-    request: *const MPI_Request,
-    code: i32,
-) -> i32 {
-    if code == mpi::MPI_SUCCESS {
-        // SAFETY: the request that the call has written.
-        unsafe { pending::started(*request, Operation::new(sent, received, false)) };
-    }
-    code
+/// An operation that has been started.
+fn started(sent: Option<Buffer>, received: Option<Buffer>) -> Operation {
+    Operation::new(sent, received, false)
 }
 
 calls! {
     MPI_Isend MPI_Isend_c(*const c_void; dest: i32, tag: i32, comm: MPI_Comm, request: *mut MPI_Request)
-        |elements: Elements| elements.packed(dest, comm) => |buffer, code| keep(Some(buffer), None, request, code);
+        |elements: Elements| elements.packed(dest).inspect(|_| unset(request)) => |buffer, code| keep(started(Some(buffer), None), request, code);
     MPI_Issend MPI_Issend_c(*const c_void; dest: i32, tag: i32, comm: MPI_Comm, request: *mut MPI_Request)
-        |elements: Elements| elements.packed(dest, comm) => |buffer, code| keep(Some(buffer), None, request, code);
+        |elements: Elements| elements.packed(dest).inspect(|_| unset(request)) => |buffer, code| keep(started(Some(buffer), None), request, code);
     MPI_Irsend MPI_Irsend_c(*const c_void; dest: i32, tag: i32, comm: MPI_Comm, request: *mut MPI_Request)
-        |elements: Elements| elements.packed(dest, comm) => |buffer, code| keep(Some(buffer), None, request, code);
+        |elements: Elements| elements.packed(dest).inspect(|_| unset(request)) => |buffer, code| keep(started(Some(buffer), None), request, code);
     MPI_Ibsend MPI_Ibsend_c(*const c_void; dest: i32, tag: i32, comm: MPI_Comm, request: *mut MPI_Request)
-        |elements: Elements| elements.packed(dest, comm) => |buffer, code| keep(Some(buffer), None, request, code);
+        |elements: Elements| elements.packed(dest).inspect(|_| unset(request)) => |buffer, code| keep(started(Some(buffer), None), request, code);
     MPI_Irecv MPI_Irecv_c(*mut c_void; source: i32, tag: i32, comm: MPI_Comm, request: *mut MPI_Request)
-        |elements: Elements| elements.to_receive(source, comm) => |buffer, code| keep(None, Some(buffer), request, code);
+        |elements: Elements| elements.to_receive(source).inspect(|_| unset(request)) => |buffer, code| keep(started(None, Some(buffer)), request, code);
     MPI_Imrecv MPI_Imrecv_c(*mut c_void; message: *mut MPI_Message, request: *mut MPI_Request)
-        |elements: Elements| elements.to_receive_message() => |buffer, code| keep(None, Some(buffer), request, code);
+        |elements: Elements| elements.to_receive_message().inspect(|_| unset(request)) => |buffer, code| keep(started(None, Some(buffer)), request, code);
 }

@@ -43,9 +43,8 @@ unsafe fn packed(
     elements: Elements,
     (to, size): (*mut c_void, MPI_Count),
     position: MPI_Count,
-    comm: MPI_Comm,
 ) -> Option<usize> {
-    let (bytes, of) = elements.to_pack(comm)?;
+    let (bytes, of) = elements.to_pack()?;
     let to = place(to, size, position, bytes)?;
     // SAFETY: the program's elements, and room in its buffer.
     unsafe { buffer::pack(&of, elements.base.expose_provenance(), bytes, to) };
@@ -57,9 +56,8 @@ unsafe fn unpacked(
     elements: Elements,
     (from, size): (*const c_void, MPI_Count),
     position: MPI_Count,
-    comm: MPI_Comm,
 ) -> Option<usize> {
-    let (bytes, of) = elements.to_unpack(comm)?;
+    let (bytes, of) = elements.to_unpack()?;
     let from = place(from, size, position, bytes)?;
     // SAFETY: the program's elements, and bytes of its buffer.
     unsafe { buffer::unpack(&of, elements.base.expose_provenance(), bytes, from) };
@@ -77,7 +75,7 @@ macro_rules! packs {
             unsafe {
                 if !leaf::is_predefined(datatype) && !position.is_null() && comm != mpi::MPI_COMM_NULL {
                     let elements = Elements::new(from, count, datatype);
-                    if let Some(bytes) = packed(elements, (to, size.into()), (*position).into(), comm) {
+                    if let Some(bytes) = packed(elements, (to, size.into()), (*position).into()) {
                         *position += bytes as $count;
                         return 0;
                     }
@@ -94,7 +92,7 @@ macro_rules! packs {
             unsafe {
                 if !leaf::is_predefined(datatype) && !position.is_null() && comm != mpi::MPI_COMM_NULL {
                     let elements = Elements::new(to, count, datatype);
-                    if let Some(bytes) = unpacked(elements, (from, size.into()), (*position).into(), comm) {
+                    if let Some(bytes) = unpacked(elements, (from, size.into()), (*position).into()) {
                         *position += bytes as $count;
                         return 0;
                     }

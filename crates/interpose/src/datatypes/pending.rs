@@ -2,18 +2,18 @@
 //! Operations in progress whose data are packed here, by the library's request.
 //!
 //! A request handle is used again as soon as the library has completed it, which another thread may see before the call that completed it
-//! has returned. So an operation has a number, and a call that completes requests finishes the newest operation of a handle
-//! that is older than the call ([`Mark`]).
+//! has returned. So a call that may complete a request takes its operation out before, and puts it back if it lives on.
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::*;
 
 use super::buffer::Buffer;
-use crate::sync::{AtomicBool, AtomicU64, AtomicUsize};
+use super::status::Unwritten as _;
+use crate::sync::AtomicUsize;
 use crate::table::REAL;
 
 /// An operation whose data are packed here.
@@ -25,7 +25,7 @@ pub(super) struct Operation {
     /// Whether the request lives on after completion.
     pub(super) is_persistent: bool,
     /// Whether data are received that were not unpacked yet.
-    is_owed: AtomicBool,
+    is_owed: bool,
 }
 
 impl Operation {
@@ -35,7 +35,7 @@ impl Operation {
             sent,
             received,
             is_persistent,
-            is_owed: AtomicBool::new(!is_persistent),
+            is_owed: !is_persistent,
         }
     }
 
@@ -43,23 +43,21 @@ impl Operation {
     ///
     /// # Safety
     /// The program's buffers are as its calls say.
-    pub(super) unsafe fn start(&self) {
+    pub(super) unsafe fn start(&mut self) {
         if let Some(buffer) = &self.sent {
             // SAFETY: the caller's promise.
             unsafe { buffer.pack() };
         }
-        // Release: with the swap of `arrived`.
-        self.is_owed.store(true, Release);
+        self.is_owed = true;
     }
 
     /// Unpacks what has arrived, once.
     ///
     /// # Safety
     /// The program's buffers are as its calls say, and the operation has ended well with this status.
-    unsafe fn arrived(&self, status: &MPI_Status) {
-        // AcqRel: of two calls that see the end, one unpacks.
+    pub(super) unsafe fn arrived(&mut self, status: &MPI_Status) {
         if let Some(buffer) = &self.received
-            && self.is_owed.swap(false, AcqRel)
+            && std::mem::take(&mut self.is_owed)
         {
             // SAFETY: the caller's promise.
             unsafe { buffer.unpack_received(status) };
@@ -68,15 +66,12 @@ impl Operation {
 }
 
 const SHARDS: usize = 16;
-type Numbered = (u64, Arc<Operation>);
-type Shard = Mutex<Option<HashMap<MPI_Request, Vec<Numbered>>>>;
+type Shard = Mutex<Option<HashMap<MPI_Request, Box<Operation>>>>;
 static OPERATIONS: [Shard; SHARDS] = [const { Mutex::new(None) }; SHARDS];
 /// How many operations and freed requests there are.
 static PENDING: AtomicUsize = AtomicUsize::new(0);
-/// The number of the next operation.
-static NUMBER: AtomicU64 = AtomicU64::new(1);
 /// Requests that the program has freed while their operations were in progress.
-static FREED: Mutex<Vec<(MPI_Request, Arc<Operation>)>> = Mutex::new(Vec::new());
+static FREED: Mutex<Vec<(MPI_Request, Box<Operation>)>> = Mutex::new(Vec::new());
 
 fn shard(request: MPI_Request) -> &'static Shard {
     let hash = (request ^ (request >> 7)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60;
@@ -86,7 +81,7 @@ fn shard(request: MPI_Request) -> &'static Shard {
 /// Whether no call has anything to finish.
 #[inline]
 pub(super) fn is_none() -> bool {
-    // Acquire: with the Release of `keep`; a request reaches another thread by the program's own synchronisation anyway.
+    // Acquire: with the Release of `put`; a request reaches another thread by the program's own synchronisation anyway.
     PENDING.load(Acquire) == 0
 }
 
@@ -94,94 +89,43 @@ pub(super) fn is_none() -> bool {
 ///
 /// # Safety
 /// The request is that of the operation, whose buffers are as the program's call says.
-pub(super) unsafe fn started(request: MPI_Request, operation: Operation) {
+pub(super) unsafe fn started(request: MPI_Request, mut operation: Operation) {
     if !operation.is_persistent {
-        let (mut flag, mut status) = (0, MPI_Status::default());
+        let (mut flag, mut status) = (0, MPI_Status::unwritten());
         // SAFETY: the library's request, and places of this function. Requests that are complete at once may share a handle: nothing of
         // them is kept.
         unsafe {
             let library = REAL.get();
             let code = (library.MPI_Request_get_status)(request, &raw mut flag, &raw mut status);
-            if code == mpi::MPI_SUCCESS && flag != 0 {
+            if code == mpi::MPI_SUCCESS && flag != 0 && status.is_written() {
                 operation.arrived(&status);
                 return;
             }
         }
     }
-    // Release: with the Acquire of `is_none`.
-    PENDING.fetch_add(1, Release);
+    put(request, Box::new(operation));
+}
+
+/// Keeps the operation of a request.
+pub(super) fn put(request: MPI_Request, operation: Box<Operation>) {
     if let Ok(mut operations) = shard(request).lock() {
-        let number = NUMBER.fetch_add(1, Relaxed);
-        let of_request = operations
+        // An older one was completed where this layer did not see it.
+        let old = operations
             .get_or_insert_default()
-            .entry(request)
-            .or_default();
-        of_request.push((number, Arc::new(operation)));
+            .insert(request, operation);
+        if old.is_none() {
+            // Release: with the Acquire of `is_none`.
+            PENDING.fetch_add(1, Release);
+        }
     }
 }
 
-/// The moment before a call: operations that begin later are not its own.
-#[derive(Clone, Copy)]
-pub(super) struct Mark(u64);
-
-/// The moment now.
-pub(super) fn mark() -> Mark {
-    Mark(NUMBER.load(Relaxed))
-}
-
-/// The operation of a request.
-pub(super) fn operation(request: MPI_Request, Mark(mark): Mark) -> Option<Arc<Operation>> {
-    let operations = shard(request).lock().ok()?;
-    let of_request = operations.as_ref()?.get(&request)?;
-    let newest = of_request.iter().rev().find(|(number, _)| *number < mark);
-    newest.map(|(_, operation)| operation.clone())
-}
-
-/// Forgets the operation of a request, and gives it.
-fn take(request: MPI_Request, Mark(mark): Mark) -> Option<Arc<Operation>> {
+/// Takes the operation of a request out.
+pub(super) fn take(request: MPI_Request) -> Option<Box<Operation>> {
     let mut operations = shard(request).lock().ok()?;
-    let operations = operations.as_mut()?;
-    let of_request = operations.get_mut(&request)?;
-    let newest = of_request.iter().rposition(|(number, _)| *number < mark)?;
-    let (_, operation) = of_request.remove(newest);
-    if of_request.is_empty() {
-        operations.remove(&request);
-    }
+    let operation = operations.as_mut()?.remove(&request)?;
     PENDING.fetch_sub(1, Relaxed);
     Some(operation)
-}
-
-/// How an operation ended.
-#[derive(Clone, Copy)]
-pub(super) enum End<'a> {
-    /// Well, with a status; the request may be used further, if it is persistent.
-    Complete(&'a MPI_Status),
-    /// The same, and the request is still the program's.
-    Visible(&'a MPI_Status),
-    /// With an error.
-    Failed,
-}
-
-/// Finishes the operation of a request that a call has found complete, if it is one of this layer.
-///
-/// # Safety
-/// The call has found the request so, and the program's buffers are as its calls say.
-pub(super) unsafe fn finish(request: MPI_Request, mark: Mark, end: End<'_>) {
-    let Some(operation) = operation(request, mark) else {
-        return;
-    };
-    let (status, is_over) = match end {
-        End::Complete(status) => (Some(status), true),
-        End::Visible(status) => (Some(status), false),
-        End::Failed => (None, true),
-    };
-    if let Some(status) = status {
-        // SAFETY: the caller's promise.
-        unsafe { operation.arrived(status) };
-    }
-    if is_over && !operation.is_persistent {
-        take(request, mark);
-    }
 }
 
 /// Frees a request of the program; `None` where it is not one of this layer.
@@ -189,21 +133,37 @@ pub(super) unsafe fn finish(request: MPI_Request, mark: Mark, end: End<'_>) {
 /// # Safety
 /// The program's request, whose buffers are as its calls say.
 pub(super) unsafe fn free(request: &mut MPI_Request) -> Option<i32> {
-    let operation = take(*request, mark())?;
+    let mut operation = take(*request)?;
     // SAFETY: the caller's promise.
-    if !unsafe { end(request, &operation, false) }
-        && let Ok(mut freed) = FREED.lock()
-    {
-        PENDING.fetch_add(1, Release);
-        freed.push((*request, operation));
+    if !unsafe { end(request, &mut operation, false) } {
+        keep_freed([(*request, operation)]);
     }
     *request = mpi::MPI_REQUEST_NULL;
     Some(mpi::MPI_SUCCESS)
 }
 
+/// Keeps operations of freed requests.
+fn keep_freed(operations: impl IntoIterator<Item = (MPI_Request, Box<Operation>)>) {
+    if let Ok(mut freed) = FREED.lock() {
+        let before = freed.len();
+        freed.extend(operations);
+        // Release: with the Acquire of `is_none`.
+        PENDING.fetch_add(freed.len() - before, Release);
+    }
+}
+
+/// The operations of all freed requests, which are the caller's now: the library may call the program meanwhile.
+fn take_freed() -> Vec<(MPI_Request, Box<Operation>)> {
+    let freed = FREED.lock();
+    let freed = freed.map(|mut freed| std::mem::take(&mut *freed));
+    let freed = freed.unwrap_or_default();
+    PENDING.fetch_sub(freed.len(), Relaxed);
+    freed
+}
+
 /// Ends the operation of a freed request, if it is complete or may be waited for.
-unsafe fn end(request: &mut MPI_Request, operation: &Operation, may_wait: bool) -> bool {
-    let (mut flag, mut status) = (1, MPI_Status::default());
+unsafe fn end(request: &mut MPI_Request, operation: &mut Operation, may_wait: bool) -> bool {
+    let (mut flag, mut status) = (1, MPI_Status::unwritten());
     let library = REAL.get();
     // SAFETY: a request that the program has given back, and places of this function.
     unsafe {
@@ -214,7 +174,7 @@ unsafe fn end(request: &mut MPI_Request, operation: &Operation, may_wait: bool) 
         if flag == 0 {
             return false;
         }
-        if code == mpi::MPI_SUCCESS {
+        if code == mpi::MPI_SUCCESS && status.is_written() {
             operation.arrived(&status);
         }
         if *request != mpi::MPI_REQUEST_NULL {
@@ -226,23 +186,43 @@ unsafe fn end(request: &mut MPI_Request, operation: &Operation, may_wait: bool) 
 
 /// Ends operations of freed requests that are complete.
 pub(super) fn look_at_freed() {
-    // Another thread that is here looks at them.
-    if let Ok(mut freed) = FREED.try_lock() {
-        // SAFETY: requests that the program has given back.
-        let ended = freed.extract_if(.., |(request, operation)| unsafe {
-            end(request, operation, false)
-        });
-        PENDING.fetch_sub(ended.count(), Relaxed);
+    let mut freed = take_freed();
+    if freed.is_empty() {
+        return;
     }
+    // SAFETY: requests that the program has given back.
+    freed.retain_mut(|(request, operation)| unsafe { !end(request, operation, false) });
+    keep_freed(freed);
 }
 
 /// Waits for the operations of freed requests, before MPI ends.
 pub(super) fn finish_all() {
-    if let Ok(mut freed) = FREED.lock() {
-        for (mut request, operation) in freed.drain(..) {
-            // SAFETY: as above.
-            unsafe { end(&mut request, &operation, true) };
-            PENDING.fetch_sub(1, Relaxed);
+    for (mut request, mut operation) in take_freed() {
+        // SAFETY: as above.
+        unsafe { end(&mut request, &mut operation, true) };
+    }
+}
+
+/// Before a call that starts an operation: whether it has, the request says.
+pub(super) fn unset(request: *mut MPI_Request) {
+    if !request.is_null() {
+        // SAFETY: where the call writes the request.
+        unsafe { *request = mpi::MPI_REQUEST_NULL };
+    }
+}
+
+/// Keeps the buffers of an operation that a call has started, if it has.
+///
+/// # Safety
+/// The call has returned this code, and its request was unset before.
+pub(super) unsafe fn keep(operation: Operation, request: *const MPI_Request, code: i32) -> i32 {
+    if code == mpi::MPI_SUCCESS && !request.is_null() {
+        // SAFETY: the request that the call has written. Some libraries return success from an error handler of the program.
+        unsafe {
+            if *request != mpi::MPI_REQUEST_NULL {
+                started(*request, operation);
+            }
         }
     }
+    code
 }

@@ -10,8 +10,17 @@ use super::buffer::{Buffer, Elements};
 use super::calls::calls;
 use super::layer::NEXT;
 use super::leaf;
-use super::pending::{self, Operation};
+use super::pending::{self, Operation, keep, unset};
 use crate::table::Functions;
+
+/// The functions of this file that take requests, over the next ones.
+pub(super) fn of_requests(next: Functions) -> Functions {
+    Functions {
+        MPI_Start: start,
+        MPI_Startall: startall,
+        ..next
+    }
+}
 
 /// The functions of this file over the next ones.
 pub(super) fn over(next: Functions) -> Functions {
@@ -26,46 +35,35 @@ pub(super) fn over(next: Functions) -> Functions {
         MPI_Bsend_init_c,
         MPI_Recv_init,
         MPI_Recv_init_c,
-        MPI_Start: start,
-        MPI_Startall: startall,
-        ..next
+        ..of_requests(next)
     }
 }
 
-/// Keeps the buffers of an operation that a call has made with this code.
-unsafe fn keep(
-    sent: Option<Buffer>,
-    received: Option<Buffer>,
-    request: *const MPI_Request,
-    code: i32,
-) -> i32 {
-    if code == mpi::MPI_SUCCESS {
-        // SAFETY: the request that the call has written.
-        unsafe { pending::started(*request, Operation::new(sent, received, true)) };
-    }
-    code
+/// An operation that has not been started.
+fn made(sent: Option<Buffer>, received: Option<Buffer>) -> Operation {
+    Operation::new(sent, received, true)
 }
 
 calls! {
     MPI_Send_init MPI_Send_init_c(*const c_void; dest: i32, tag: i32, comm: MPI_Comm, request: *mut MPI_Request)
-        |elements: Elements| elements.to_send(dest, comm) => |buffer, code| keep(Some(buffer), None, request, code);
+        |elements: Elements| elements.to_send(dest).inspect(|_| unset(request)) => |buffer, code| keep(made(Some(buffer), None), request, code);
     MPI_Ssend_init MPI_Ssend_init_c(*const c_void; dest: i32, tag: i32, comm: MPI_Comm, request: *mut MPI_Request)
-        |elements: Elements| elements.to_send(dest, comm) => |buffer, code| keep(Some(buffer), None, request, code);
+        |elements: Elements| elements.to_send(dest).inspect(|_| unset(request)) => |buffer, code| keep(made(Some(buffer), None), request, code);
     MPI_Rsend_init MPI_Rsend_init_c(*const c_void; dest: i32, tag: i32, comm: MPI_Comm, request: *mut MPI_Request)
-        |elements: Elements| elements.to_send(dest, comm) => |buffer, code| keep(Some(buffer), None, request, code);
+        |elements: Elements| elements.to_send(dest).inspect(|_| unset(request)) => |buffer, code| keep(made(Some(buffer), None), request, code);
     MPI_Bsend_init MPI_Bsend_init_c(*const c_void; dest: i32, tag: i32, comm: MPI_Comm, request: *mut MPI_Request)
-        |elements: Elements| elements.to_send(dest, comm) => |buffer, code| keep(Some(buffer), None, request, code);
+        |elements: Elements| elements.to_send(dest).inspect(|_| unset(request)) => |buffer, code| keep(made(Some(buffer), None), request, code);
     MPI_Recv_init MPI_Recv_init_c(*mut c_void; source: i32, tag: i32, comm: MPI_Comm, request: *mut MPI_Request)
-        |elements: Elements| elements.to_receive(source, comm) => |buffer, code| keep(None, Some(buffer), request, code);
+        |elements: Elements| elements.to_receive(source).inspect(|_| unset(request)) => |buffer, code| keep(made(None, Some(buffer)), request, code);
 }
 
 /// Packs what these requests send.
 unsafe fn pack(requests: &[MPI_Request]) {
-    let mark = pending::mark();
     for &request in requests {
-        if let Some(operation) = pending::operation(request, mark) {
+        if let Some(mut operation) = pending::take(request) {
             // SAFETY: the program's buffers, which it lends from here on.
             unsafe { operation.start() };
+            pending::put(request, operation);
         }
     }
 }

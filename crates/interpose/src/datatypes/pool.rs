@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory for packed data: blocks of a power of two, kept for the next messages.
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, dealloc};
 use std::ptr::NonNull;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
@@ -50,31 +50,28 @@ fn class_of(bytes: usize) -> u32 {
 }
 
 fn layout_of(class: u32) -> Layout {
-    // SAFETY: both are powers of two, and no object of more than 2^62 bytes exists that would be packed.
+    // SAFETY: both are powers of two, and `class_of` gives none above 2^62.
     unsafe { Layout::from_size_align_unchecked(1 << (class + SMALLEST), 1 << SMALLEST) }
 }
 
 impl Temporary {
-    /// Memory of at least so many bytes.
-    pub(super) fn new(bytes: usize) -> Self {
+    /// Memory of at least so many bytes, if there is as much.
+    pub(super) fn new(bytes: usize) -> Option<Self> {
         let class = class_of(bytes);
         let free = FREE[class as usize].lock().ok();
         if let Some(address) = free.and_then(|mut free| free.pop()) {
             KEPT.fetch_sub(layout_of(class).size(), Relaxed);
             let address = std::ptr::with_exposed_provenance_mut(address);
             if let Some(address) = NonNull::new(address) {
-                return Self { address, class };
+                return Some(Self { address, class });
             }
         }
         let layout = layout_of(class);
+        // SAFETY: a size that is not 0.
+        let address = NonNull::new(unsafe { alloc(layout) })?;
         let all = ALLOCATED.fetch_add(layout.size(), Relaxed) + layout.size();
         PEAK.fetch_max(all, Relaxed);
-        // SAFETY: a size that is not 0.
-        let address = unsafe { alloc(layout) };
-        let Some(address) = NonNull::new(address) else {
-            handle_alloc_error(layout)
-        };
-        Self { address, class }
+        Some(Self { address, class })
     }
 
     /// Where it begins.
@@ -118,9 +115,9 @@ mod tests {
     fn blocks_serve_again() {
         let sizes = [(16, 2 << 20), (192, 32 << 10), (128, 256)];
         for _ in 0..100 {
-            let all = sizes
-                .iter()
-                .flat_map(|&(number, bytes)| (0..number).map(move |_| Temporary::new(bytes)));
+            let all = sizes.iter().flat_map(|&(number, bytes)| {
+                (0..number).filter_map(move |_| Temporary::new(bytes))
+            });
             let all: Vec<Temporary> = all.collect();
             assert_eq!(all.len(), 336);
         }

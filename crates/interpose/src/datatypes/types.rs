@@ -16,7 +16,7 @@ use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::*;
 
 use super::decode::{self, Decoded};
-use super::{costs, counts, leaf};
+use super::{costs, counts, leaf, own};
 use crate::sync::{AtomicU64, AtomicUsize};
 use crate::table::REAL;
 
@@ -43,10 +43,10 @@ impl Type {
         &self.decoded.layout
     }
 
-    /// What to do with it. The communicator is for the library's MPI_Pack, at the first use.
-    pub(super) fn plan(&self, comm: MPI_Comm) -> &Plan {
+    /// What to do with it.
+    pub(super) fn plan(&self) -> &Plan {
         self.plan
-            .get_or_init(|| costs::plan(self.handle, &self.decoded, comm))
+            .get_or_init(|| costs::plan(self.handle, &self.decoded))
     }
 
     /// Whether so many elements may be received: they do not overlap each other.
@@ -120,7 +120,8 @@ fn changed() {
 
 /// Reads a datatype that the program has just committed.
 pub(super) fn learn(datatype: MPI_Datatype) {
-    if leaf::is_predefined(datatype) || find(datatype).is_some() {
+    // Without MPI_COMM_SELF nothing is packed; and keys of attributes end with the last session.
+    if leaf::is_predefined(datatype) || find(datatype).is_some() || !own::is_world() {
         return;
     }
     let Some(decoded) = decode::decode(datatype) else {
