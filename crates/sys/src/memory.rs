@@ -71,6 +71,30 @@ pub(crate) fn reserve_shared(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<Non
     Ok(base)
 }
 
+/// Maps `bytes` of a file shared from a page on, readable and writable, and keeps them out of core dumps.
+pub fn map_shared(fd: BorrowedFd<'_>, offset: u64, bytes: usize) -> io::Result<NonNull<u8>> {
+    let offset = libc::off_t::try_from(offset).map_err(io::Error::other)?;
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
+    // SAFETY: a fresh mapping at an address of the kernel's choice disturbs no existing memory.
+    let base = unsafe {
+        let anywhere = std::ptr::null_mut();
+        libc::mmap(anywhere, bytes, protection, flags, fd.as_raw_fd(), offset)
+    };
+    if base == libc::MAP_FAILED {
+        return Err(explained(io::Error::last_os_error()));
+    }
+    // SAFETY: the range is the mapping made above. Kernels that refuse only write longer core dumps.
+    let _ = unsafe { libc::madvise(base, bytes, libc::MADV_DONTDUMP) };
+    NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mmap returned a null address"))
+}
+
+/// Reserves addresses that nobody can read or write.
+pub fn reserve_addresses(bytes: usize) -> io::Result<NonNull<u8>> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    map(bytes, libc::PROT_NONE, flags, -1)
+}
+
 /// Makes pages of a mapping readable and writable.
 ///
 /// # Safety

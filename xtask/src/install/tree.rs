@@ -17,6 +17,10 @@ const BUILT: &[(&str, &str)] = &[
         "librankpoint_interpose.so",
         "lib/rankpoint/interpose/libmpi_abi.so.1",
     ),
+    (
+        "rankpoint-endpoint-proxy",
+        "lib/rankpoint/rankpoint-endpoint-proxy",
+    ),
 ];
 
 const LINKS: &[(&str, &str)] = &[
@@ -85,6 +89,8 @@ pub(super) fn install(prefix: &Path, profile: Profile) -> Result<(), String> {
         "rankpoint-cli",
         "-p",
         "rankpoint-interpose",
+        "-p",
+        "rankpoint-endpoints",
     ];
     let library = ["-p", "rankpoint-abi"];
     let mut build = vec!["build", "--quiet", "--release"];

@@ -63,6 +63,8 @@ pub(super) fn models(scope: Scope) -> Result<Found, String> {
         "rankpoint-fabric",
         "-p",
         "rankpoint-channels",
+        "-p",
+        "rankpoint-endpoints",
         "--lib",
         "--target-dir",
         &folder,
