@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use mpi_abi_sys::generate::{call, declared};
-use mpi_abi_sys::table::{self, Function};
+use mpi_abi_sys::table::{self, Function, Intent, Parameter};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo:rerun-if-changed=build.rs");
@@ -21,6 +21,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::write(out.join("functions.rs"), tables(&functions)?)?;
     std::fs::write(out.join("entries.rs"), entries(&functions)?)?;
     std::fs::write(out.join("wrappers.rs"), wrappers(&functions)?)?;
+    std::fs::write(out.join("refusals.rs"), refusals(&functions)?)?;
+    std::fs::write(out.join("sizes.rs"), sizes()?)?;
     Ok(())
 }
 
@@ -76,5 +78,50 @@ fn wrappers(functions: &[Function]) -> Result<String, std::fmt::Error> {
         )?;
     }
     text.push_str("}\n");
+    Ok(text)
+}
+
+/// How an argument is looked at that may be a communicator or a request, or several.
+fn handle(parameter: &Parameter) -> Option<String> {
+    let is_handle = ["COMMUNICATOR", "REQUEST"].contains(&parameter.kind);
+    if !is_handle || parameter.intent == Intent::Out {
+        return None;
+    }
+    let name = &parameter.name;
+    if !parameter.rust_type.starts_with('*') {
+        return Some(format!("ours({name})"));
+    }
+    let count = parameter.length.unwrap_or("1");
+    Some(format!("ours_behind({name}, {count})"))
+}
+
+/// The functions that take communicators or requests. Conversions of handles have no error codes.
+fn refusals(functions: &[Function]) -> Result<String, std::fmt::Error> {
+    let mut text = String::from("refusals! {\n");
+    for function in functions {
+        let handles = function.typed_parameters();
+        let handles: Vec<String> = handles.iter().filter_map(handle).collect();
+        if handles.is_empty() || function.chapter == "convert" || function.returns != "int" {
+            continue;
+        }
+        let (name, handles) = (function.name, handles.join(", "));
+        let (parameters, passed) = (declared(function), call(function, ""));
+        writeln!(
+            text,
+            "    {name} c{name:?} ({parameters}) {passed} [{handles}];"
+        )?;
+    }
+    text.push_str("}\n");
+    Ok(text)
+}
+
+/// Sizes and extents of predefined datatypes.
+fn sizes() -> Result<String, std::fmt::Error> {
+    let mut text = String::from("static TABLE: &[(MPI_Datatype, u8, u8)] = &[\n");
+    for datatype in table::datatypes() {
+        let (name, size, extent) = (datatype.name, datatype.size, datatype.extent);
+        writeln!(text, "    (mpi::{name}, {size}, {extent}),")?;
+    }
+    text.push_str("];\n");
     Ok(text)
 }

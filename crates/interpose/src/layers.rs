@@ -6,7 +6,7 @@
 
 use crate::settings::Settings;
 use crate::table::Functions;
-use crate::{datatypes, placement};
+use crate::{datatypes, endpoints, placement};
 
 /// A layer: its functions over the next ones.
 type Layer = fn(&Settings, Functions) -> Functions;
@@ -14,6 +14,7 @@ type Layer = fn(&Settings, Functions) -> Functions;
 /// All layers by name, the one that a program's call enters first in front.
 static LAYERS: &[(&str, Layer)] = &[
     ("placement", placement::over),
+    ("endpoints", endpoints::over),
     ("datatypes", datatypes::over),
 ];
 

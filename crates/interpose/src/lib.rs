@@ -19,6 +19,7 @@
 
 mod counts;
 mod datatypes;
+mod endpoints;
 mod entries;
 mod find;
 mod layers;

@@ -68,6 +68,10 @@ pub(crate) struct Settings {
     pub(crate) placement: Option<Method>,
     /// Where that assumes the ranks to be.
     pub(crate) nodes: Option<Nodes>,
+    /// Memory file of the job, where proxies serve endpoints.
+    pub(crate) proxies: Option<PathBuf>,
+    /// Whether proxies serve endpoints though the library has endpoints itself.
+    pub(crate) are_proxies_forced: bool,
     /// Profiling tools, the one that the program calls first.
     pub(crate) tools: Vec<PathBuf>,
     /// The MPI library, instead of the one that the program would have had.
@@ -179,6 +183,11 @@ impl Settings {
             pool_limit: bytes("RANKPOINT_INTERPOSE_POOL_LIMIT", 1 << 30)?,
             placement: choice("RANKPOINT_INTERPOSE_PLACEMENT", &placement)?,
             nodes: nodes("RANKPOINT_INTERPOSE_NODES")?,
+            proxies: value(endpoints::area::VARIABLE).map(PathBuf::from),
+            are_proxies_forced: choice(
+                "RANKPOINT_INTERPOSE_ENDPOINTS",
+                &[("auto", false), ("proxies", true)],
+            )?,
             tools: list("RANKPOINT_TOOLS")?
                 .into_iter()
                 .map(PathBuf::from)

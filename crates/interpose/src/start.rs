@@ -8,7 +8,7 @@ use crate::output::{end, say};
 use crate::settings::Settings;
 use crate::table::{Functions, REAL};
 use crate::wrappers::{ENTER, PROFILED, THROUGH};
-use crate::{layers, statistics, tools};
+use crate::{endpoints, layers, statistics, tools};
 
 /// The version of the ABI that the entries are made for.
 const ABI: i32 = 1;
@@ -40,6 +40,9 @@ pub(crate) fn library() -> Opened {
     let real = unsafe { Functions::of(&library.functions()) };
     // SAFETY: no slot leads to a reader yet.
     unsafe { REAL.fill(real) };
+    let create = library.address(c"MPIX_Comm_create_endpoints");
+    // SAFETY: libraries that have a function of this name have Rankpoint's prototype, which is the proposal's.
+    unsafe { endpoints::know(&library.path, create) };
     Opened {
         settings,
         library,

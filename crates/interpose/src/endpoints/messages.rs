@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Messages and probes on endpoint communicators.
+
+use std::ffi::{CStr, c_void};
+use std::sync::Arc;
+
+use ::endpoints::command::Operation;
+use mpi_abi_sys::constants as mpi;
+use mpi_abi_sys::types::*;
+
+use super::buffers;
+use super::comm::{Comm, comm_or_next};
+use super::endpoint::{End, Task};
+use super::errors::{named, raise};
+use crate::table::Functions;
+
+/// The functions of this file over the next ones.
+pub(super) fn over(next: Functions) -> Functions {
+    Functions {
+        MPI_Send,
+        MPI_Send_c,
+        MPI_Ssend,
+        MPI_Ssend_c,
+        MPI_Isend,
+        MPI_Isend_c,
+        MPI_Issend,
+        MPI_Issend_c,
+        MPI_Recv,
+        MPI_Recv_c,
+        MPI_Irecv,
+        MPI_Irecv_c,
+        MPI_Sendrecv,
+        MPI_Sendrecv_c,
+        MPI_Probe: probe,
+        MPI_Iprobe: iprobe,
+        ..next
+    }
+}
+
+/// Elements of a call.
+struct Elements {
+    base: *mut c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+}
+
+/// The other side of a message.
+#[derive(Clone, Copy)]
+struct Peer {
+    rank: i32,
+    tag: i32,
+}
+
+/// Starts a send; gives its slot.
+fn send(comm: &Arc<Comm>, operation: Operation, data: &Elements, peer: Peer) -> Result<u32, i32> {
+    let input = buffers::input(data.base, data.count, data.datatype)?;
+    let mut command = comm.command(operation);
+    (command.peer, command.tag, command.count) = (peer.rank, peer.tag, input.bytes);
+    let task = Task {
+        input: Some(input),
+        ..Task::without_data(command)
+    };
+    comm.endpoint().start(comm, task)
+}
+
+/// Starts a receive; gives its slot.
+fn receive(comm: &Arc<Comm>, data: &Elements, peer: Peer) -> Result<u32, i32> {
+    let output = buffers::message(data.base, data.count, data.datatype)?;
+    let mut command = comm.command(Operation::Receive);
+    (command.peer, command.tag, command.count) = (peer.rank, peer.tag, output.bytes);
+    let task = Task {
+        output: Some(output),
+        ..Task::without_data(command)
+    };
+    comm.endpoint().start(comm, task)
+}
+
+/// Waits for an operation of a blocking call; gives the call's code.
+///
+/// # Safety
+/// The status is the program's, or null.
+unsafe fn waited(
+    comm: &Arc<Comm>,
+    name: &CStr,
+    slot: Result<u32, i32>,
+    status: *mut MPI_Status,
+) -> i32 {
+    match slot {
+        Ok(slot) => {
+            let end = comm.endpoint().wait(slot);
+            // SAFETY: the caller's promise.
+            unsafe { store(&end, status) };
+            match end.code {
+                mpi::MPI_SUCCESS => end.code,
+                class => raise(comm, name, class),
+            }
+        }
+        Err(class) => raise(comm, name, class),
+    }
+}
+
+/// Stores the status of a message where the program wants it; its field for errors belongs to calls for several requests.
+///
+/// # Safety
+/// The status is the program's, or null.
+pub(super) unsafe fn store(end: &End, status: *mut MPI_Status) {
+    // SAFETY: the caller's promise.
+    if let Some(status) = unsafe { status.as_mut() } {
+        let error = status.MPI_ERROR;
+        *status = end.status;
+        status.MPI_ERROR = error;
+    }
+}
+
+/// Stores the request of a nonblocking call; gives the call's code.
+///
+/// # Safety
+/// The request is a place of the program.
+unsafe fn requested(
+    comm: &Arc<Comm>,
+    name: &CStr,
+    slot: Result<u32, i32>,
+    request: *mut MPI_Request,
+) -> i32 {
+    let (code, handle) = match slot {
+        Ok(slot) => (
+            mpi::MPI_SUCCESS,
+            comm.endpoint().request(comm.endpoint, slot),
+        ),
+        Err(class) => (raise(comm, name, class), mpi::MPI_REQUEST_NULL),
+    };
+    // SAFETY: the caller's promise.
+    unsafe { *request = handle };
+    code
+}
+
+macro_rules! messages {
+    ($($operation:ident $blocking:ident $nonblocking:ident $count:ty;)*) => {$(
+        #[expect(non_snake_case, reason = "names of the standard")]
+        unsafe extern "C" fn $blocking(
+            base: *const c_void, count: $count, datatype: MPI_Datatype, rank: i32, tag: i32, comm: MPI_Comm,
+        ) -> i32 {
+            let comm = comm_or_next!(comm, $blocking(base, count, datatype, rank, tag, comm));
+            let (data, name) = (Elements { base: base.cast_mut(), count: count.into(), datatype }, named!($blocking));
+            let slot = send(&comm, Operation::$operation, &data, Peer { rank, tag });
+            // SAFETY: no status.
+            unsafe { waited(&comm, name, slot, std::ptr::null_mut()) }
+        }
+        #[expect(non_snake_case, reason = "names of the standard")]
+        unsafe extern "C" fn $nonblocking(
+            base: *const c_void, count: $count, datatype: MPI_Datatype, rank: i32, tag: i32, comm: MPI_Comm,
+            request: *mut MPI_Request,
+        ) -> i32 {
+            let comm = comm_or_next!(comm, $nonblocking(base, count, datatype, rank, tag, comm, request));
+            let (data, name) = (Elements { base: base.cast_mut(), count: count.into(), datatype }, named!($nonblocking));
+            let slot = send(&comm, Operation::$operation, &data, Peer { rank, tag });
+            // SAFETY: the program's argument.
+            unsafe { requested(&comm, name, slot, request) }
+        }
+    )*};
+}
+
+messages! {
+    Send MPI_Send MPI_Isend i32;
+    Send MPI_Send_c MPI_Isend_c MPI_Count;
+    SynchronousSend MPI_Ssend MPI_Issend i32;
+    SynchronousSend MPI_Ssend_c MPI_Issend_c MPI_Count;
+}
+
+macro_rules! receives {
+    ($($blocking:ident $nonblocking:ident $both:ident $count:ty;)*) => {$(
+        #[expect(non_snake_case, reason = "names of the standard")]
+        unsafe extern "C" fn $blocking(
+            base: *mut c_void, count: $count, datatype: MPI_Datatype, rank: i32, tag: i32, comm: MPI_Comm,
+            status: *mut MPI_Status,
+        ) -> i32 {
+            let comm = comm_or_next!(comm, $blocking(base, count, datatype, rank, tag, comm, status));
+            let (data, name) = (Elements { base, count: count.into(), datatype }, named!($blocking));
+            let slot = receive(&comm, &data, Peer { rank, tag });
+            // SAFETY: the program's argument.
+            unsafe { waited(&comm, name, slot, status) }
+        }
+        #[expect(non_snake_case, reason = "names of the standard")]
+        unsafe extern "C" fn $nonblocking(
+            base: *mut c_void, count: $count, datatype: MPI_Datatype, rank: i32, tag: i32, comm: MPI_Comm,
+            request: *mut MPI_Request,
+        ) -> i32 {
+            let comm = comm_or_next!(comm, $nonblocking(base, count, datatype, rank, tag, comm, request));
+            let (data, name) = (Elements { base, count: count.into(), datatype }, named!($nonblocking));
+            let slot = receive(&comm, &data, Peer { rank, tag });
+            // SAFETY: the program's argument.
+            unsafe { requested(&comm, name, slot, request) }
+        }
+        #[expect(non_snake_case, reason = "names of the standard")]
+        unsafe extern "C" fn $both(
+            sent: *const c_void, sent_count: $count, sent_type: MPI_Datatype, to: i32, sent_tag: i32,
+            base: *mut c_void, count: $count, datatype: MPI_Datatype, from: i32, tag: i32, comm: MPI_Comm,
+            status: *mut MPI_Status,
+        ) -> i32 {
+            let comm = comm_or_next!(comm, $both(
+                sent, sent_count, sent_type, to, sent_tag, base, count, datatype, from, tag, comm, status));
+            let name = named!($both);
+            let data = Elements { base, count: count.into(), datatype };
+            let received = receive(&comm, &data, Peer { rank: from, tag });
+            let data = Elements { base: sent.cast_mut(), count: sent_count.into(), datatype: sent_type };
+            let sent = send(&comm, Operation::Send, &data, Peer { rank: to, tag: sent_tag });
+            // SAFETY: the program's argument.
+            unsafe {
+                let code = waited(&comm, name, sent, std::ptr::null_mut());
+                if code != mpi::MPI_SUCCESS {
+                    if let Ok(slot) = received {
+                        comm.endpoint().detach(slot);
+                    }
+                    return code;
+                }
+                waited(&comm, name, received, status)
+            }
+        }
+    )*};
+}
+
+receives! {
+    MPI_Recv MPI_Irecv MPI_Sendrecv i32;
+    MPI_Recv_c MPI_Irecv_c MPI_Sendrecv_c MPI_Count;
+}
+
+/// Has the proxy probe, and waits for its answer.
+fn probed(comm: &Arc<Comm>, operation: Operation, peer: Peer) -> Result<End, i32> {
+    let mut command = comm.command(operation);
+    (command.peer, command.tag) = (peer.rank, peer.tag);
+    let slot = comm.endpoint().start(comm, Task::without_data(command))?;
+    let end = comm.endpoint().wait(slot);
+    match end.code {
+        mpi::MPI_SUCCESS => Ok(end),
+        class => Err(class),
+    }
+}
+
+unsafe extern "C" fn probe(rank: i32, tag: i32, comm: MPI_Comm, status: *mut MPI_Status) -> i32 {
+    let comm = comm_or_next!(comm, MPI_Probe(rank, tag, comm, status));
+    match probed(&comm, Operation::Probe, Peer { rank, tag }) {
+        Ok(end) => {
+            // SAFETY: the program's argument.
+            unsafe { store(&end, status) };
+            mpi::MPI_SUCCESS
+        }
+        Err(class) => raise(&comm, c"MPI_Probe", class),
+    }
+}
+
+unsafe extern "C" fn iprobe(
+    rank: i32,
+    tag: i32,
+    comm: MPI_Comm,
+    flag: *mut i32,
+    status: *mut MPI_Status,
+) -> i32 {
+    let comm = comm_or_next!(comm, MPI_Iprobe(rank, tag, comm, flag, status));
+    match probed(&comm, Operation::ProbeNow, Peer { rank, tag }) {
+        Ok(end) => {
+            // SAFETY: the program's arguments.
+            unsafe {
+                *flag = i32::from(end.second != 0);
+                if end.second != 0 {
+                    store(&end, status);
+                }
+            }
+            mpi::MPI_SUCCESS
+        }
+        Err(class) => raise(&comm, c"MPI_Iprobe", class),
+    }
+}
