@@ -11,6 +11,7 @@ FOLDER/../peers has it. The last line printed is "N passed, N failed, N skipped"
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,7 @@ class Host:
         self.threads = self.compile("threads.c", "threads", "-O1", "-pthread")
         self.corners = self.compile("corners.c", "corners", "-O1", "-pthread")
         self.placement = self.compile("placement.c", "placement", "-O1")
+        self.endpoints = self.compile("endpoints.c", "endpoints", "-O1", "-pthread")
         tool = lambda name: self.compile("tool.c", f"{name}.so", "-shared", "-fPIC", f'-DNAME="{name}"')
         self.tools = [tool(name) for name in "abc"]
 
@@ -58,6 +60,16 @@ class Host:
         """Runs a command, or calls.c on two ranks, under `rankpoint interpose`."""
         command = command or [self.launcher, "-n", "2", self.calls]
         return run([self.rankpoint / "bin/rankpoint", "interpose", *options, "--", *command], **variables)
+
+    def with_endpoints(self, processes, each, *arguments, **variables):
+        """Runs endpoints.c under `rankpoint endpoints`, with proxies also where the library has endpoints itself."""
+        variables = {"RANKPOINT_INTERPOSE_ENDPOINTS": "proxies", **variables}
+        return run(self.endpoints_command(processes, each, *arguments), **variables)
+
+    def endpoints_command(self, processes, each, *arguments):
+        """The command line of that."""
+        counts = ["-n", str(processes), "-e", str(each)]
+        return [self.rankpoint / "bin/rankpoint", "endpoints", *counts, "--", self.launcher, self.endpoints, *arguments]
 
     def preloaded(self, preload, command=None, **variables):
         """Runs a command, or calls.c alone, with libraries preloaded by hand."""
@@ -266,12 +278,13 @@ def a_function_that_the_library_lacks_is_named(host):
 def nonsense_in_settings_is_refused(host):
     for name, value, why in [
         ("RANKPOINT_TOOLS", "/missing/tool.so", "/missing/tool.so"),
-        ("RANKPOINT_INTERPOSE", "datatypes,fast", "fast is not a layer; there is placement, datatypes"),
+        ("RANKPOINT_INTERPOSE", "datatypes,fast", "fast is not a layer; there is placement, endpoints, datatypes"),
         ("RANKPOINT_INTERPOSE_PATH", "fast", "RANKPOINT_INTERPOSE_PATH=fast is not one of auto, system, pack"),
         ("RANKPOINT_INTERPOSE_POOL_LIMIT", "much", "RANKPOINT_INTERPOSE_POOL_LIMIT=much is not a number of bytes"),
         ("RANKPOINT_INTERPOSE_PLACEMENT", "best", "RANKPOINT_INTERPOSE_PLACEMENT=best is not one of partition, random, off"),
         ("RANKPOINT_INTERPOSE_NODES", "0,x", "RANKPOINT_INTERPOSE_NODES=0,x is not a number of nodes, or the node of each rank"),
         ("RANKPOINT_INTERPOSE_NODES", "0", "RANKPOINT_INTERPOSE_NODES=0 is not a number of nodes"),
+        ("RANKPOINT_INTERPOSE_ENDPOINTS", "none", "RANKPOINT_INTERPOSE_ENDPOINTS=none is not one of auto, proxies"),
         ("RANKPOINT_INTERPOSE_VERBOSE", "yes", "RANKPOINT_INTERPOSE_VERBOSE=yes is not one of 0, 1"),
     ]:
         status, output, errors = host.preloaded([host.dispatcher], **{name: value})
@@ -296,6 +309,66 @@ def statuses_come_through(host):
     assert status == 1 and "/missing/program" in errors, errors
 
 
+def threads_are_ranks(host):
+    for processes, each in [(1, 1), (2, 2), (2, 4), (4, 4)]:
+        assert passes(host.with_endpoints(processes, each, "equal", str(each))) == ""
+
+
+def processes_may_have_unequal_numbers_of_endpoints(host):
+    assert passes(host.with_endpoints(3, 4, "unequal", "3")) == ""
+
+
+def endpoints_of_the_library_are_used_where_it_has_them(host):
+    auto = {"RANKPOINT_INTERPOSE_ENDPOINTS": "auto"}
+    assert passes(host.with_endpoints(2, 2, "unequal", "2", **auto)) == ""
+
+
+def what_endpoints_cannot_do_is_refused_by_name(host):
+    errors = passes(host.with_endpoints(2, 2, "refused", "2"))
+    assert "my_num_ep is 65 at rank 0 of parent_comm; expected is 0 to 2" in errors, errors
+    status, output, errors = run([host.launcher, "-n", "1", "env", f"LD_PRELOAD={host.dispatcher}", host.endpoints, "equal", "1"],
+                                 RANKPOINT_INTERPOSE="endpoints", RANKPOINT_INTERPOSE_ENDPOINTS="proxies")
+    assert status != 0 and "was not started by rankpoint endpoints" in errors, (status, output, errors)
+
+
+def proxies_of(launcher):
+    """The proxies that a process of `rankpoint endpoints` has started."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"RANKPOINT_INTERPOSE_PROXIES=/proc/{launcher}/".encode() in (folder / "environ").read_bytes():
+                if "endpoint-proxy" in (folder / "cmdline").read_text().split("\0")[0]:
+                    found.append(int(folder.name))
+        except OSError:
+            pass
+    return found
+
+
+def a_proxy_that_is_killed_ends_the_job(host):
+    with subprocess.Popen(
+        host.endpoints_command(2, 2, "forever", "2"), env={**os.environ, "RANKPOINT_INTERPOSE_ENDPOINTS": "proxies"}, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as job:
+        # The program says when its endpoints are there.
+        assert job.stdout.readline() == "READY\n"
+        proxies = proxies_of(job.pid)
+        os.kill(proxies[-1], signal.SIGKILL)
+        _, errors = job.communicate(timeout=LIMIT_S)
+    assert job.returncode == 1, (job.returncode, errors)
+    # The launcher of the library may have ended the others before anybody sees the first.
+    named = re.search(r"endpoint [01] of rank [01] \(process (\d+)\)", errors)
+    assert named and int(named[1]) in proxies, errors
+    assert not proxies_of(job.pid)
+
+
+def commands_of_endpoints_are_checked(host):
+    command = [host.rankpoint / "bin/rankpoint", "endpoints", "-n", "1", "-e", "1", "--", host.launcher]
+    assert run([*command, "sh", "-c", "exit 7"])[0] == 7
+    for wrong, why in [(["-n", "1", "sh"], "the number of processes goes in front"), (["/missing/program"], "is a program")]:
+        status, _, errors = run([*command, *wrong])
+        assert status == 1 and why in errors, (status, errors)
+
+
 CASES = [
     nothing_in_between_is_not_noticed, three_tools_see_every_call, calls_of_the_program_are_counted, the_start_is_described,
     datatypes_arrive_as_without_the_layer, threads_use_the_same_handles, the_rest_remains_as_it_is,
@@ -304,6 +377,8 @@ CASES = [
     two_copies_are_one, behind_the_library_it_says_so, shells_do_not_notice,
     a_missing_library_is_named, another_version_of_the_abi_is_left_alone, a_function_that_the_library_lacks_is_named,
     nonsense_in_settings_is_refused, python_finds_it_too, statuses_come_through,
+    threads_are_ranks, processes_may_have_unequal_numbers_of_endpoints, endpoints_of_the_library_are_used_where_it_has_them,
+    what_endpoints_cannot_do_is_refused_by_name, a_proxy_that_is_killed_ends_the_job, commands_of_endpoints_are_checked,
 ]
 
 

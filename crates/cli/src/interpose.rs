@@ -43,17 +43,11 @@ pub(crate) fn run(options: &InterposeOptions) -> Result<ExitCode, String> {
     let tools = options.tools.iter().map(|tool| absolute(tool));
     let tools = tools.collect::<Result<Vec<_>, _>>()?;
     let (program, arguments) = options.command.split_first().ok_or("no command")?;
-    let preloaded = [
-        Some(dispatcher.into_os_string()),
-        library.clone().map(Into::into),
-    ];
-    let preloaded = preloaded.into_iter().flatten();
-    let preloaded = preloaded.chain(settings::variable("LD_PRELOAD").filter(|old| !old.is_empty()));
-    let preloaded: Vec<OsString> = preloaded.collect();
+    let first = [Some(dispatcher), library.clone()];
     let mut command = Command::new(program);
     command
         .args(arguments)
-        .env("LD_PRELOAD", preloaded.join(":".as_ref()));
+        .env("LD_PRELOAD", preloaded(first.into_iter().flatten()));
     if let Some(library) = library {
         command.env("RANKPOINT_INTERPOSE_LIBRARY", library);
     }
@@ -86,20 +80,19 @@ fn absolute(path: &Path) -> Result<PathBuf, String> {
         .map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn dispatcher() -> Result<PathBuf, String> {
-    let program = settings::this_program()?;
-    let prefix = program
-        .parent()
-        .and_then(Path::parent)
-        .unwrap_or(Path::new("/"));
-    let file = prefix.join(DISPATCHER);
-    if file.exists() {
-        return Ok(file);
-    }
-    Err(format!(
-        "{} is not there: this program was not installed",
-        file.display()
-    ))
+/// LD_PRELOAD with these libraries in front.
+pub(crate) fn preloaded(first: impl IntoIterator<Item = PathBuf>) -> OsString {
+    let old = settings::variable("LD_PRELOAD").filter(|old| !old.is_empty());
+    let all = first.into_iter().map(Into::into).chain(old);
+    all.collect::<Vec<OsString>>().join(":".as_ref())
+}
+
+/// The library that goes between programs and MPI libraries.
+///
+/// # Errors
+/// Where this program was not installed.
+pub(crate) fn dispatcher() -> Result<PathBuf, String> {
+    settings::installed(DISPATCHER)
 }
 
 fn statistics_folder() -> Result<PathBuf, String> {

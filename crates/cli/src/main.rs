@@ -7,6 +7,7 @@
 //! * [`explain`]: `rankpoint explain`, what the library makes of a datatype, a collective, the places of ranks, or a program's threads;
 //! * [`resources`]: `rankpoint resources`, what sharing network resources between threads costs;
 //! * [`info`]: `rankpoint info`, the library's version, settings and missing functions;
+//! * [`mod@endpoints`]: `rankpoint endpoints`, which starts a program whose threads are ranks, with any MPI library of the standard ABI;
 //! * [`mod@interpose`]: `rankpoint interpose`, which puts layers and profiling tools between programs and any MPI library of the standard ABI;
 //! * [`model`]: `rankpoint model`, analytical models of injection overhead and latency;
 //! * [`mod@scope`]: `rankpoint scope`, which measures what communication costs on this node, and writes its profile;
@@ -21,6 +22,7 @@ mod account;
 mod bench;
 mod columns;
 mod commplan;
+mod endpoints;
 mod explain;
 mod info;
 mod interpose;
@@ -74,6 +76,8 @@ enum Command {
         #[command(subcommand)]
         subject: explain::Subject,
     },
+    /// Run a program whose threads are ranks, with any MPI library of the standard ABI
+    Endpoints(endpoints::EndpointsOptions),
     /// Run a command with profiling tools between its programs and their MPI library, which may be any of the standard ABI
     Interpose(interpose::InterposeOptions),
     /// Model injection overhead and latency: what would a faster component gain
@@ -121,6 +125,9 @@ fn main() -> ExitCode {
         Command::Resources { question } => finish(resources::run(&question)),
         Command::Info(options) => finish(info::run(&options)),
         Command::Explain { subject } => finish(explain::run(&subject)),
+        Command::Endpoints(options) => {
+            endpoints::run(&options).unwrap_or_else(|why| finish(Err(why)))
+        }
         Command::Interpose(options) => {
             interpose::run(&options).unwrap_or_else(|why| finish(Err(why)))
         }

@@ -2,7 +2,7 @@
 //! The environment variables of the command, and the files installed beside it.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Soname of a library with the standard ABI.
 pub(crate) const LIBRARY: &str = "libmpi_abi.so.1";
@@ -54,6 +54,23 @@ pub(crate) fn coll_table() -> Option<PathBuf> {
 pub(crate) fn this_program() -> Result<PathBuf, String> {
     let file = std::env::current_exe().and_then(|file| file.canonicalize());
     file.map_err(|error| format!("cannot find this program's own file: {error}"))
+}
+
+/// A file of the tree that this program is installed in.
+///
+/// # Errors
+/// Where it is not there.
+pub(crate) fn installed(file: &str) -> Result<PathBuf, String> {
+    let program = this_program()?;
+    let prefix = program.parent().and_then(Path::parent);
+    let file = prefix.unwrap_or(Path::new("/")).join(file);
+    if file.exists() {
+        return Ok(file);
+    }
+    Err(format!(
+        "{} is not there: this program was not installed",
+        file.display()
+    ))
 }
 
 /// The launcher that was installed together with this program.
