@@ -21,21 +21,21 @@ pub(super) struct Placed {
     pub(super) times: Option<Times>,
 }
 
-/// What is to be expected where every order of the ranks is as likely as any other.
+/// The expected values of a random order of the ranks.
 pub(super) struct Random {
     pub(super) between: u64,
     pub(super) mean_ns: Option<f64>,
 }
 
-/// All that is told.
+/// The answer of `rankpoint explain placement`.
 pub(super) struct Answer {
     pub(super) pattern: Pattern,
     pub(super) nodes: u32,
     pub(super) per_node: u32,
-    /// Ranks in order, and where they are started otherwise, those.
+    /// The ranks in order, and as the launcher starts them if that differs.
     pub(super) started: Vec<Placed>,
     pub(super) random: Random,
-    /// What the library makes of it with `reorder`: the grid alone, and the messages with their bytes as weights, if that is another thing.
+    /// The placements that the library finds with `reorder`: for the grid, and for the weighted messages if those differ.
     pub(super) found: Vec<Placed>,
     pub(super) costs: Option<Costs>,
 }

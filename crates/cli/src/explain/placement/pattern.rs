@@ -10,9 +10,9 @@ use super::options::{PlacementOptions, weight};
 /// A message between two ranks: from, to, its weight.
 pub(super) type Message = (u32, u32, u64);
 
-/// Messages.
+/// The messages of an exchange.
 pub(super) struct Pattern {
-    /// What exchanges them.
+    /// The grid or the file that they come from.
     pub(super) about: String,
     /// All between different ranks.
     pub(super) messages: Vec<Message>,

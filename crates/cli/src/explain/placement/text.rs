@@ -20,7 +20,7 @@ pub(super) fn text(answer: &Answer) -> String {
     text
 }
 
-/// What is counted.
+/// The unit of the weights.
 fn unit(answer: &Answer) -> &'static str {
     if answer.pattern.has_bytes {
         "bytes"

@@ -8,7 +8,7 @@ use super::pattern::Message;
 /// The curves of half round trips by bytes, within a node and between two.
 pub(crate) const ENTRIES: [&str; 2] = ["mpi/latency", "network/mpi/latency"];
 
-/// What messages cost.
+/// The time of a message by its bytes, within a node and between two nodes.
 pub(super) struct Costs {
     /// The file of the profile.
     pub(super) source: String,
@@ -32,7 +32,7 @@ impl Costs {
         let [within, between] = ENTRIES.map(|entry| {
             let curve = profile.curves_of(entry).next().cloned();
             curve.ok_or_else(|| {
-                // Asking by name tells whether it was skipped, and why.
+                // The lookup by name reports whether the measurement was skipped, and why.
                 let missing = profile.curve(entry, None, None).err();
                 let missing = missing.map_or_else(String::new, |error| error.to_string());
                 format!("{missing}; `rankpoint scope --hosts a,b` measures between hosts, too")
@@ -45,7 +45,7 @@ impl Costs {
         })
     }
 
-    /// The times of so many ranks, where a message costs what its ends decide.
+    /// The mean and the longest time that a rank needs to send its messages; `share_between` is the part of a message that goes to another node.
     pub(super) fn times(
         &self,
         messages: &[Message],
