@@ -512,6 +512,11 @@ impl Vci {
         }
     }
 
+    /// Rounds of progress while something arrives.
+    pub(crate) fn take_arrived(&self) {
+        while self.enter().progress() != 0 {}
+    }
+
     /// One round of progress; returns how many of them have had no event since the last one that had.
     fn poll_once(&self) -> u64 {
         let fruitless = {

@@ -79,6 +79,8 @@ pub fn finish(process: &'static Process) -> Result<()> {
     // Other ranks' parts of an operation may depend on this rank's part.
     for vci in process.vcis().iter() {
         vci.wait_until(CALL, |_| vci.has_no_tasks())?;
+        // The ranks may have met elsewhere than in the links: receives that the program has freed get what was sent before that.
+        vci.take_arrived();
     }
     process.rest(CALL)
 }
