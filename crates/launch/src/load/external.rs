@@ -179,7 +179,7 @@ mod tests {
     fn time_of_ranks_and_of_the_hypervisor_is_no_external_load() {
         let mut job = ExternalLoad::new(&[], &[0], 2, false);
         let mut part = |times: [&str; 2], seconds: f64| {
-            let [before, now] = times.map(parse_times);
+            let [before, now] = times.map(|times| parse_times(times, true));
             let spent = |_| Some(Duration::from_secs_f64(seconds));
             job.cores[0].external_part(&before, &now, Duration::from_secs(1), spent)
         };
