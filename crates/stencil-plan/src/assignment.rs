@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Quadratic assignment: which box goes to which place, so that heavy pairs are close.
+
+use placement::shuffle;
+
+/// Places up to which all assignments are tried.
+const EXACT: usize = 9;
+/// Starts of the search among more places.
+const STARTS: usize = 20;
+
+/// Weights or distances between all pairs: row by row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Square {
+    side: usize,
+    values: Vec<f64>,
+}
+
+impl Square {
+    /// Zeros.
+    pub fn zeros(side: usize) -> Self {
+        Self {
+            side,
+            values: vec![0.0; side * side],
+        }
+    }
+
+    /// From rows; `None` when they are not as long as there are rows, or a number is negative or none.
+    pub fn from_rows(rows: &[Vec<f64>]) -> Option<Self> {
+        let side = rows.len();
+        let values: Vec<f64> = rows.iter().flatten().copied().collect();
+        let is_square = rows.iter().all(|row| row.len() == side);
+        let are_numbers = values
+            .iter()
+            .all(|value| *value >= 0.0 && value.is_finite());
+        (is_square && are_numbers).then_some(Self { side, values })
+    }
+
+    /// Rows.
+    pub const fn side(&self) -> usize {
+        self.side
+    }
+
+    /// The number of a pair.
+    pub fn of(&self, from: usize, to: usize) -> f64 {
+        self.values[from * self.side + to]
+    }
+
+    /// Adds to the number of a pair.
+    pub fn add(&mut self, from: usize, to: usize, value: f64) {
+        self.values[from * self.side + to] += value;
+    }
+}
+
+/// The sum of weight times distance over all pairs, where box `i` is at place `places[i]`.
+pub fn cost(weights: &Square, distances: &Square, places: &[usize]) -> f64 {
+    let pairs = places.iter().enumerate();
+    pairs
+        .map(|(i, &at)| {
+            let others = places.iter().enumerate();
+            others
+                .map(|(j, &other)| weights.of(i, j) * distances.of(at, other))
+                .sum::<f64>()
+        })
+        .sum()
+}
+
+/// A place for each box at low cost: the lowest for up to nine boxes, else the best that exchanges of two boxes lead to
+/// from several starts. The boxes stay in order where no other assignment is better.
+pub fn assign(weights: &Square, distances: &Square) -> Vec<usize> {
+    let boxes = weights.side();
+    let in_order: Vec<usize> = (0..boxes).collect();
+    let mut best = improved(weights, distances, in_order.clone());
+    if boxes <= EXACT {
+        let limit = cost(weights, distances, &best);
+        let mut search = Exact {
+            weights,
+            distances,
+            places: Vec::with_capacity(boxes),
+            is_used: vec![false; boxes],
+            lowest: limit,
+            best: None,
+        };
+        search.extend(0.0);
+        best = search.best.unwrap_or(best);
+    } else {
+        let order: Vec<usize> = shuffle(boxes as u32)
+            .iter()
+            .map(|&place| place as usize)
+            .collect();
+        let mut start = order.clone();
+        for _ in 1..STARTS {
+            let found = improved(weights, distances, start.clone());
+            if is_less(
+                cost(weights, distances, &found),
+                cost(weights, distances, &best),
+            ) {
+                best = found;
+            }
+            start = start.iter().map(|&place| order[place]).collect();
+        }
+    }
+    let gains = is_less(
+        cost(weights, distances, &best),
+        cost(weights, distances, &in_order),
+    );
+    if gains { best } else { in_order }
+}
+
+/// Whether a cost is lower by more than rounding.
+fn is_less(one: f64, other: f64) -> bool {
+    one < other * (1.0 - 1e-9)
+}
+
+/// Exchanges the two boxes that gain most, until none gain.
+fn improved(weights: &Square, distances: &Square, mut places: Vec<usize>) -> Vec<usize> {
+    let boxes = places.len();
+    let mut present = cost(weights, distances, &places);
+    loop {
+        let pairs = (0..boxes).flat_map(|a| (a + 1..boxes).map(move |b| (a, b)));
+        let gain = |(a, b)| (gain_of(weights, distances, &places, a, b), a, b);
+        let best = pairs
+            .map(gain)
+            .max_by(|one, other| one.0.total_cmp(&other.0));
+        let Some((gain, a, b)) = best else {
+            return places;
+        };
+        if !is_less(present - gain, present) {
+            return places;
+        }
+        places.swap(a, b);
+        present -= gain;
+    }
+}
+
+/// What exchanging two boxes saves, from their own rows and columns.
+fn gain_of(weights: &Square, distances: &Square, places: &[usize], a: usize, b: usize) -> f64 {
+    let (at, other) = (places[a], places[b]);
+    let mut gain = (weights.of(a, b) - weights.of(b, a))
+        * (distances.of(at, other) - distances.of(other, at))
+        + (weights.of(a, a) - weights.of(b, b))
+            * (distances.of(at, at) - distances.of(other, other));
+    for (third, &place) in places.iter().enumerate() {
+        if third != a && third != b {
+            gain += (weights.of(a, third) - weights.of(b, third))
+                * (distances.of(at, place) - distances.of(other, place))
+                + (weights.of(third, a) - weights.of(third, b))
+                    * (distances.of(place, at) - distances.of(place, other));
+        }
+    }
+    gain
+}
+
+/// All assignments, without those whose first boxes cost too much already.
+struct Exact<'m> {
+    weights: &'m Square,
+    distances: &'m Square,
+    places: Vec<usize>,
+    is_used: Vec<bool>,
+    lowest: f64,
+    best: Option<Vec<usize>>,
+}
+
+impl Exact<'_> {
+    fn extend(&mut self, so_far: f64) {
+        let next = self.places.len();
+        if next == self.is_used.len() {
+            self.lowest = so_far;
+            self.best = Some(self.places.clone());
+            return;
+        }
+        for place in 0..self.is_used.len() {
+            if self.is_used[place] {
+                continue;
+            }
+            let own = self.weights.of(next, next) * self.distances.of(place, place);
+            let before = self.places.iter().enumerate();
+            let more: f64 = before
+                .map(|(i, &at)| {
+                    self.weights.of(next, i) * self.distances.of(place, at)
+                        + self.weights.of(i, next) * self.distances.of(at, place)
+                })
+                .sum();
+            let with = so_far + own + more;
+            if !is_less(with, self.lowest) {
+                continue;
+            }
+            self.places.push(place);
+            self.is_used[place] = true;
+            self.extend(with);
+            self.is_used[place] = false;
+            self.places.pop();
+        }
+    }
+}
