@@ -29,6 +29,11 @@ fn wrong<R>(argument: &'static str, value: impl fmt::Debug, expected: String) ->
 }
 
 impl<const N: usize> Axes<N> {
+    /// Of memory that the caller knows.
+    pub(crate) const fn of(shape: [usize; N], strides: [usize; N]) -> Self {
+        Self { shape, strides }
+    }
+
     /// All elements of a slice, the last index fastest.
     pub(crate) fn row_major(length: usize, shape: [usize; N]) -> Result<Self> {
         let mut strides = [1usize; N];

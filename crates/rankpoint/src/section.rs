@@ -207,6 +207,18 @@ reshape! { Section }
 reshape! { SectionMut }
 
 impl<'a, T: Datatype, const N: usize> Section<'a, T, N> {
+    /// Elements that are so many elements apart in each dimension, from an address on: memory that is no slice of the program.
+    ///
+    /// # Safety
+    /// Every index below the shape leads to an initialised element, and for `'a` nobody writes these elements.
+    pub const unsafe fn from_raw(start: *const T, shape: [usize; N], strides: [usize; N]) -> Self {
+        Self {
+            start,
+            axes: Axes::of(shape, strides),
+            data: PhantomData,
+        }
+    }
+
     /// A slice as a row-major array.
     ///
     /// # Errors
@@ -250,6 +262,18 @@ impl<'a, T: Datatype> Section<'a, T, 2> {
 }
 
 impl<'a, T: Datatype, const N: usize> SectionMut<'a, T, N> {
+    /// As [`Section::from_raw`].
+    ///
+    /// # Safety
+    /// Every index below the shape leads to an initialised element, no two to the same one, and for `'a` nobody else uses these elements.
+    pub const unsafe fn from_raw(start: *mut T, shape: [usize; N], strides: [usize; N]) -> Self {
+        Self {
+            start,
+            axes: Axes::of(shape, strides),
+            data: PhantomData,
+        }
+    }
+
     /// A slice as a row-major array.
     ///
     /// # Errors

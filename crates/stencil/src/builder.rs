@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How a domain is described.
+#![expect(
+    clippy::disallowed_types,
+    reason = "a count of this process, which no model checks"
+)]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rankpoint::{Communicator, Plain};
+use stencil_plan::assignment::Square;
+use stencil_plan::{Boundary, Placement, Plan, Problem, Radius};
+
+use crate::area::Field;
+use crate::domain::Domain;
+use crate::error::{Error, Result};
+use crate::library::Library;
+use crate::methods::Methods;
+use crate::network::Network;
+use crate::on_abi::OnAbi;
+use crate::on_rankpoint::OnRankpoint;
+use crate::quantity::Quantity;
+
+/// Quantities that a domain may have.
+const MOST_QUANTITIES: usize = 64;
+
+/// The description of a domain, the same at all ranks; made by [`Domain::on`] and [`Domain::on_library`].
+pub struct Builder<'n> {
+    pub(crate) network: Result<Box<dyn Network<'n> + 'n>>,
+    pub(crate) domain: u64,
+    problem: Problem,
+    fields: Vec<Field>,
+    methods: Methods,
+    placement: Placement,
+    dims: Option<[usize; 3]>,
+    distances: Option<Square>,
+    pseudo_nodes: usize,
+}
+
+impl<'n> Domain<'n> {
+    /// Describes a domain on a communicator of Rankpoint, with so many points along x, y, z. Called by all its ranks.
+    pub fn on(communicator: &Communicator<'n>, grid: [usize; 3]) -> Builder<'n> {
+        let network = OnRankpoint::new(communicator);
+        Builder::new(network.map(|network| Box::new(network) as _), grid)
+    }
+
+    /// The same on MPI_COMM_WORLD of another library.
+    pub fn on_library(library: &'n Library, grid: [usize; 3]) -> Builder<'n> {
+        let network = OnAbi::new(library);
+        Builder::new(network.map(|network| Box::new(network) as _), grid)
+    }
+}
+
+/// Domains that this process has described.
+static DOMAINS: AtomicU64 = AtomicU64::new(0);
+
+impl<'n> Builder<'n> {
+    pub(crate) fn new(network: Result<Box<dyn Network<'n> + 'n>>, grid: [usize; 3]) -> Self {
+        Self {
+            network,
+            // Relaxed: only the numbers matter.
+            domain: DOMAINS.fetch_add(1, Ordering::Relaxed),
+            problem: Problem {
+                grid,
+                radius: Radius::constant(1),
+                boundary: [Boundary::Periodic; 3],
+            },
+            fields: Vec::new(),
+            methods: Methods::all(),
+            placement: Placement::Optimised,
+            dims: None,
+            distances: None,
+            pseudo_nodes: 1,
+        }
+    }
+
+    /// How far the stencil reaches; without this one point in all 26 directions.
+    #[must_use]
+    pub fn radius(mut self, radius: Radius) -> Self {
+        self.problem.radius = radius;
+        self
+    }
+
+    /// What is beyond the ends of x, y, z; without this all are periodic.
+    #[must_use]
+    pub const fn boundary(mut self, boundary: [Boundary; 3]) -> Self {
+        self.problem.boundary = boundary;
+        self
+    }
+
+    /// The methods that may be used; without this all.
+    #[must_use]
+    pub const fn methods(mut self, methods: Methods) -> Self {
+        self.methods = methods;
+        self
+    }
+
+    /// Which rank gets which box.
+    #[must_use]
+    pub const fn placement(mut self, placement: Placement) -> Self {
+        self.placement = placement;
+        self
+    }
+
+    /// Boxes along x, y, z, in place of those that the partition finds.
+    #[must_use]
+    pub const fn dims(mut self, dims: [usize; 3]) -> Self {
+        self.dims = Some(dims);
+        self
+    }
+
+    /// How far the ranks of a node are from each other, in their order, in any unit; the same on all nodes.
+    #[must_use]
+    pub fn distances(mut self, distances: Square) -> Self {
+        self.distances = Some(distances);
+        self
+    }
+
+    /// Treats the ranks of each node as if they were on so many, in blocks: to see on one node what placement gains.
+    #[must_use]
+    pub const fn pseudo_nodes(mut self, nodes: usize) -> Self {
+        self.pseudo_nodes = nodes;
+        self
+    }
+
+    /// Adds a quantity with an element of this type at each point, zero at first.
+    pub fn quantity<T: Plain + 'static>(&mut self, name: &str) -> Quantity<T> {
+        self.fields.push(Field {
+            name: name.to_owned(),
+            bytes: size_of::<T>(),
+        });
+        Quantity::new(self.fields.len() - 1, self.domain)
+    }
+
+    /// Plans, takes memory, and chooses methods. Called by all ranks.
+    ///
+    /// # Errors
+    /// When the grid cannot be divided so, at all ranks; when the library fails.
+    pub fn realize(self) -> Result<Domain<'n>> {
+        let network = self.network?;
+        let expected = 1..=MOST_QUANTITIES;
+        if !expected.contains(&self.fields.len()) {
+            let found = self.fields.len();
+            let text = format!("{found} quantities: expected 1 to {MOST_QUANTITIES}");
+            return Err(Error::Argument(text));
+        }
+        let nodes = pseudo(&network.nodes()?, self.pseudo_nodes)?;
+        let plan = Plan::new(
+            self.problem,
+            &nodes,
+            self.placement,
+            self.distances.as_ref(),
+            self.dims,
+        )?;
+        Domain::new(network, plan, self.fields, self.domain, self.methods)
+    }
+}
+
+/// The nodes divided into so many, in blocks of their ranks.
+fn pseudo(nodes: &[u32], parts: usize) -> Result<Vec<u32>> {
+    if parts == 0 {
+        return Err(Error::Argument(
+            "0 pseudo-nodes: expected 1 or more".to_owned(),
+        ));
+    }
+    let number = |(rank, node): (usize, &u32)| {
+        let own = nodes.iter().filter(|other| *other == node).count();
+        let index = nodes[..rank].iter().filter(|other| *other == node).count();
+        node * parts as u32 + (index * parts / own) as u32
+    };
+    Ok(nodes.iter().enumerate().map(number).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pseudo_nodes_divide_nodes() {
+        assert_eq!(pseudo(&[0; 4], 2).ok(), Some(vec![0, 0, 1, 1]));
+        assert_eq!(pseudo(&[0, 1, 0, 1], 2).ok(), Some(vec![0, 2, 1, 3]));
+        assert!(pseudo(&[0], 0).is_err());
+    }
+}

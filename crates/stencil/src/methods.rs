@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How halos move.
+
+use std::fmt;
+
+/// How the halos of a message get to the receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// The receiver copies them from the sender's memory into its own: for ranks of a node, without a message.
+    Shared,
+    /// The sender packs them, and the receiver unpacks them.
+    Packed,
+    /// The MPI library does, by derived datatypes.
+    Typed,
+}
+
+impl Method {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Shared, Self::Packed, Self::Typed];
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Shared => "shared",
+            Self::Packed => "packed",
+            Self::Typed => "typed",
+        })
+    }
+}
+
+/// The methods that a domain may use. What a rank sends to itself, it copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Methods {
+    allowed: [bool; 3],
+}
+
+impl Methods {
+    /// All of them: the domain measures a few exchanges with each, and takes the fastest within nodes and the fastest between nodes.
+    pub const fn all() -> Self {
+        Self { allowed: [true; 3] }
+    }
+
+    /// A single one. Between nodes `shared` becomes `packed`.
+    pub fn only(method: Method) -> Self {
+        Self {
+            allowed: Method::ALL.map(|known| known == method),
+        }
+    }
+
+    /// The same without a method.
+    #[must_use]
+    pub fn without(mut self, method: Method) -> Self {
+        for (allowed, known) in self.allowed.iter_mut().zip(Method::ALL) {
+            *allowed &= known != method;
+        }
+        self
+    }
+
+    fn among(self, all: &[Method]) -> Vec<Method> {
+        let allowed = Method::ALL.iter().zip(self.allowed);
+        let allowed = allowed.filter(|(method, is)| *is && all.contains(method));
+        let found: Vec<Method> = allowed.map(|(method, _)| *method).collect();
+        if found.is_empty() {
+            vec![Method::Packed]
+        } else {
+            found
+        }
+    }
+
+    /// Those within a node, the preferred one first.
+    pub(crate) fn within_nodes(self) -> Vec<Method> {
+        self.among(&Method::ALL)
+    }
+
+    /// Those between nodes, the preferred one first.
+    pub(crate) fn between_nodes(self) -> Vec<Method> {
+        self.among(&[Method::Packed, Method::Typed])
+    }
+}
+
+impl Default for Methods {
+    fn default() -> Self {
+        Self::all()
+    }
+}
+
+/// The methods that a domain uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Chosen {
+    pub(crate) within: Method,
+    pub(crate) between: Method,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_memory_does_not_reach_other_nodes() {
+        let shared = Methods::only(Method::Shared);
+        assert_eq!(shared.within_nodes(), [Method::Shared]);
+        assert_eq!(shared.between_nodes(), [Method::Packed]);
+        let rest = Methods::all().without(Method::Shared);
+        assert_eq!(rest.within_nodes(), [Method::Packed, Method::Typed]);
+        assert_eq!(
+            Methods::all().between_nodes(),
+            [Method::Packed, Method::Typed]
+        );
+    }
+}
