@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 
 /// An MPI library with the MPI 5.0 standard ABI, in which this process is a rank: from [`Self::init`] on until it is dropped.
 pub struct Library {
-    pub(crate) functions: mpi_abi_sys::Library,
+    pub(crate) functions: Box<mpi_abi_sys::Library>,
 }
 
 /// Calls a function of a library; a `Result`.
@@ -39,7 +39,9 @@ impl Library {
     pub fn init(name: &str) -> Result<Self> {
         let functions = mpi_abi_sys::Library::open(name)
             .map_err(|error| Error::NoLibrary(format!("{name}: {error}")))?;
-        let library = Self { functions };
+        let library = Self {
+            functions: Box::new(functions),
+        };
         call!(library, MPI_Init(ptr::null_mut(), ptr::null_mut()))?;
         call!(
             library,

@@ -93,6 +93,18 @@ impl<'a, T: Plain> View<'a, T> {
         }
     }
 
+    /// The address of a point's element, and how many elements rows and planes are apart: for kernels that are not Rust. Reading
+    /// outside of the region, where an exchange may write, is undefined.
+    ///
+    /// # Panics
+    /// When the point is outside of the region.
+    pub fn raw(&self, point: [i64; 3]) -> (*const T, [usize; 2]) {
+        check_point(&self.ranges, point);
+        let first = self.array.first.cast::<T>().cast_const();
+        let strides = [self.array.row, self.array.plane];
+        (first.wrapping_add(self.array.offset(point)), strides)
+    }
+
     /// The elements of a row.
     ///
     /// # Panics
@@ -153,6 +165,17 @@ impl<'a, T: Plain> ViewMut<'a, T> {
                 .add(self.array.offset(point))
                 .write(value)
         };
+    }
+
+    /// As [`View::raw`], to be written.
+    ///
+    /// # Panics
+    /// When the point is outside of the region.
+    pub fn raw(&mut self, point: [i64; 3]) -> (*mut T, [usize; 2]) {
+        check_point(&self.ranges, point);
+        let first = self.array.first.cast::<T>();
+        let strides = [self.array.row, self.array.plane];
+        (first.wrapping_add(self.array.offset(point)), strides)
     }
 
     /// The elements of a row.

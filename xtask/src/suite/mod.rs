@@ -27,6 +27,7 @@ mod reports;
 mod run;
 mod sanitizers;
 mod scope;
+mod stencil;
 mod steps;
 mod tune;
 mod types;
