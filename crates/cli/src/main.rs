@@ -3,6 +3,7 @@
 //!
 //! * [`mod@account`]: `rankpoint account`, where each instruction of an MPI call goes;
 //! * [`mod@bench`]: `rankpoint bench`, which measures any library with the standard ABI;
+//! * [`mod@stencil`]: `rankpoint stencil`, what a stencil computation would exchange;
 //! * [`mod@commplan`]: `rankpoint commplan`, which communicator each thread of a stencil program uses;
 //! * [`explain`]: `rankpoint explain`, what the library makes of a datatype, a collective, the places of ranks, or a program's threads;
 //! * [`resources`]: `rankpoint resources`, what sharing network resources between threads costs;
@@ -35,6 +36,7 @@ mod profile_readers;
 mod resources;
 mod scope;
 mod settings;
+mod stencil;
 mod sync;
 mod tune;
 mod vci_plan;
@@ -84,6 +86,11 @@ enum Command {
     Model(model::ModelOptions),
     /// Measure what communication costs on this node, and write its profile
     Scope(Box<scope::ScopeOptions>),
+    /// Plan a stencil computation: boxes, placement, messages
+    Stencil {
+        #[command(subcommand)]
+        question: stencil::Question,
+    },
     /// Measure every algorithm of every collective here, and write the table of rules that suits this node
     Tune(tune::TuneOptions),
     /// Start an MPI program; the same as mpiexec
@@ -133,6 +140,7 @@ fn main() -> ExitCode {
         }
         Command::Model(options) => finish(model::run(&options)),
         Command::Scope(options) => finish(scope::run(&options)),
+        Command::Stencil { question } => finish(stencil::run(&question)),
         Command::Tune(options) => finish(tune::run(&options)),
         Command::Run { arguments } => launch::run_command_line(arguments),
     }
