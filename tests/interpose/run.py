@@ -43,6 +43,7 @@ class Host:
         folder.mkdir(parents=True, exist_ok=True)
         self.calls = self.compile("calls.c", "calls")
         self.datatypes = self.compile("datatypes.c", "datatypes", "-O1")
+        self.collectives = self.compile("collectives.c", "collectives", "-O1")
         self.threads = self.compile("threads.c", "threads", "-O1", "-pthread")
         self.corners = self.compile("corners.c", "corners", "-O1", "-pthread")
         self.placement = self.compile("placement.c", "placement", "-O1")
@@ -146,6 +147,17 @@ def datatypes_arrive_as_without_the_layer(host):
     random_types(host, 4, 0, 1, path="auto")
     system = random_types(host, 5, 0, 1, path="system")
     assert "packed" not in system and "unpacked" not in system and system["passed_faster"] > 1000, system
+
+
+def collectives_move_packed_data_on_request(host):
+    for ranks, seed in [(1, 1), (2, 2), (3, 3), (5, 4)]:
+        command = [host.launcher, "-n", str(ranks), host.collectives, str(seed), "300"]
+        on = host.interposed("--layers", "datatypes", "--stats", command=command, RANKPOINT_INTERPOSE_COLLECTIVES=1)
+        found = numbers(passes(on, ranks), "datatypes")
+        assert found["collectives"] > 150 * ranks and found["packed"] > 50 * ranks and found["unpacked"] > 30 * ranks, found
+    # By default they are the library's.
+    off = host.interposed("--layers", "datatypes", "--stats", command=command)
+    assert "collectives" not in numbers(passes(off, 5), "datatypes"), off
 
 
 def threads_use_the_same_handles(host):
@@ -280,6 +292,7 @@ def nonsense_in_settings_is_refused(host):
         ("RANKPOINT_TOOLS", "/missing/tool.so", "/missing/tool.so"),
         ("RANKPOINT_INTERPOSE", "datatypes,fast", "fast is not a layer; there is placement, endpoints, datatypes"),
         ("RANKPOINT_INTERPOSE_PATH", "fast", "RANKPOINT_INTERPOSE_PATH=fast is not one of auto, system, pack"),
+        ("RANKPOINT_INTERPOSE_COLLECTIVES", "all", "RANKPOINT_INTERPOSE_COLLECTIVES=all is not one of 0, 1"),
         ("RANKPOINT_INTERPOSE_POOL_LIMIT", "much", "RANKPOINT_INTERPOSE_POOL_LIMIT=much is not a number of bytes"),
         ("RANKPOINT_INTERPOSE_PLACEMENT", "best", "RANKPOINT_INTERPOSE_PLACEMENT=best is not one of partition, random, off"),
         ("RANKPOINT_INTERPOSE_NODES", "0,x", "RANKPOINT_INTERPOSE_NODES=0,x is not a number of nodes, or the node of each rank"),
@@ -371,7 +384,7 @@ def commands_of_endpoints_are_checked(host):
 
 CASES = [
     nothing_in_between_is_not_noticed, three_tools_see_every_call, calls_of_the_program_are_counted, the_start_is_described,
-    datatypes_arrive_as_without_the_layer, threads_use_the_same_handles, the_rest_remains_as_it_is,
+    datatypes_arrive_as_without_the_layer, collectives_move_packed_data_on_request, threads_use_the_same_handles, the_rest_remains_as_it_is,
     rings_and_halos_cross_nodes_as_little_as_possible, each_process_plays_its_new_rank, what_cannot_gain_is_not_placed,
     wrong_arguments_are_reported_by_the_library, tools_see_what_the_layer_sends, our_launcher_has_flags_for_it, preloading_by_hand_works,
     two_copies_are_one, behind_the_library_it_says_so, shells_do_not_notice,

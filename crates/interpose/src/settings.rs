@@ -62,6 +62,8 @@ pub(crate) struct Settings {
     pub(crate) layers: Vec<String>,
     /// How data of derived types travel.
     pub(crate) path: Path,
+    /// Whether collectives move packed data.
+    pub(crate) collectives: bool,
     /// Most bytes that the layer for datatypes keeps for the next messages.
     pub(crate) pool_limit: usize,
     /// How the layer for placement works; `None` leaves it out.
@@ -180,6 +182,10 @@ impl Settings {
         let settings = Self {
             layers: list("RANKPOINT_INTERPOSE")?,
             path: choice("RANKPOINT_INTERPOSE_PATH", &path)?,
+            collectives: choice(
+                "RANKPOINT_INTERPOSE_COLLECTIVES",
+                &[("0", false), ("1", true)],
+            )?,
             pool_limit: bytes("RANKPOINT_INTERPOSE_POOL_LIMIT", 1 << 30)?,
             placement: choice("RANKPOINT_INTERPOSE_PLACEMENT", &placement)?,
             nodes: nodes("RANKPOINT_INTERPOSE_NODES")?,

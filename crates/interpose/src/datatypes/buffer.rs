@@ -33,10 +33,13 @@ pub(super) struct Elements {
 }
 
 /// Elements whose layout is known.
-struct Known {
-    of: Arc<Type>,
-    count: usize,
-    bytes: usize,
+pub(super) struct Known {
+    /// Their type.
+    pub(super) of: Arc<Type>,
+    /// Their number.
+    pub(super) count: usize,
+    /// The bytes of all of them.
+    pub(super) bytes: usize,
 }
 
 impl Elements {
@@ -121,7 +124,20 @@ impl Elements {
         Some((known.bytes, known.of))
     }
 
+    /// The elements of a message; `None` where the library packs them.
     fn known(self) -> Option<Known> {
+        let known = self.possible()?;
+        let layout = known.of.layout();
+        let is_contiguous = layout.contiguous_start(known.count).is_some();
+        if is_contiguous || !known.of.is_packed_here(known.bytes) {
+            counts::add(&counts::FASTER, 1);
+            return None;
+        }
+        known.on_host(self.base)
+    }
+
+    /// The elements, if they can be packed here.
+    pub(super) fn possible(self) -> Option<Known> {
         let Some(of) = types::find(self.datatype) else {
             counts::add(&counts::UNKNOWN, 1);
             return None;
@@ -129,8 +145,7 @@ impl Elements {
         let count = usize::try_from(self.count)
             .ok()
             .filter(|&count| count > 0)?;
-        let plan = of.plan();
-        if !plan.is_possible {
+        if !of.is_possible() {
             counts::add(&counts::UNKNOWN, 1);
             return None;
         }
@@ -142,24 +157,12 @@ impl Elements {
             counts::add(&counts::IRREGULAR, 1);
             return None;
         };
-        if !plan.here.contains(&bytes) || layout.contiguous_start(count).is_some() {
-            counts::add(&counts::FASTER, 1);
-            return None;
-        }
-        if device::is_device(
-            self.base
-                .cast::<u8>()
-                .wrapping_offset(layout.true_lower_bound() as isize),
-        ) {
-            counts::add(&counts::DEVICE, 1);
-            return None;
-        }
         Some(Known { of, count, bytes })
     }
 }
 
 /// Most bytes that are packed.
-const MOST_BYTES: usize = 1 << 48;
+pub(super) const MOST_BYTES: usize = 1 << 48;
 
 /// No data are at smaller addresses.
 const UNMAPPED: usize = 4096;
@@ -174,6 +177,16 @@ fn is_at_null(base: *const c_void, layout: &Layout, count: usize) -> bool {
 }
 
 impl Known {
+    /// The same, unless the elements at an address are in the memory of a GPU.
+    pub(super) fn on_host(self, base: *const c_void) -> Option<Self> {
+        let first = self.of.layout().true_lower_bound() as isize;
+        let is_device = device::is_device(base.cast::<u8>().wrapping_offset(first));
+        if is_device {
+            counts::add(&counts::DEVICE, 1);
+        }
+        (!is_device).then_some(self)
+    }
+
     /// The same, unless the elements overlap each other.
     fn apart(self) -> Option<Self> {
         let is_apart = self.of.is_apart(self.count);

@@ -16,7 +16,6 @@ use mpi_abi_sys::types::*;
 
 use super::decode::Decoded;
 use super::pool::Temporary;
-use super::types::Plan;
 use super::{own, wire};
 use crate::output::say;
 use crate::settings::Path;
@@ -32,19 +31,21 @@ pub(super) fn set_path(path: Path, is_verbose: bool) {
     IS_VERBOSE.store(is_verbose, Relaxed);
 }
 
-/// What to do with data of a type.
-pub(super) fn plan(datatype: MPI_Datatype, it: &Decoded) -> Plan {
-    let is_possible = own::comm().is_some_and(|comm| {
+/// Whether the library packs a type in the same way.
+pub(super) fn is_possible(datatype: MPI_Datatype, it: &Decoded) -> bool {
+    own::comm().is_some_and(|comm| {
         wire::is_shared(comm) && (!it.is_doubtful || wire::agrees(datatype, &it.layout, comm))
-    });
+    })
+}
+
+/// The numbers of bytes for which messages of a type are packed here; the library packs the others.
+pub(super) fn packed_here(it: &Decoded) -> Range<usize> {
     let path = PATH.load(Relaxed);
-    let here = match is_possible {
-        false => 0..0,
-        true if path == Path::System as usize => 0..0,
-        true if path == Path::Pack as usize => 0..usize::MAX,
-        true => cheaper(it),
-    };
-    Plan { is_possible, here }
+    match () {
+        () if path == Path::System as usize => 0..0,
+        () if path == Path::Pack as usize => 0..usize::MAX,
+        () => cheaper(it),
+    }
 }
 
 /// Lengths of blocks, as powers of two.

@@ -15,6 +15,8 @@ crate::counts::counts! {
     UNPACKED "datatypes.unpacked";
     /// Bytes of both.
     BYTES "datatypes.bytes";
+    /// Collectives that moved packed data.
+    COLLECTIVES "datatypes.collectives";
     /// Buffers of derived types that went to the library because it is faster.
     FASTER "datatypes.passed_faster";
     /// Those that went there because their type was refused.

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use mpi_abi_sys::types::*;
 
 use super::{
-    blocking, complete, costs, exchange, nonblocking, own, packing, pending, persistent, pool,
-    types,
+    blocking, collectives, complete, costs, exchange, nonblocking, own, packing, pending,
+    persistent, pool, types,
 };
 use crate::output::say;
 use crate::settings::Settings;
@@ -50,6 +50,10 @@ pub(crate) fn over(settings: &Settings, next: Functions) -> Functions {
         MPI_Type_dup: dup,
         MPI_Finalize: finalize,
         ..next
+    };
+    let functions = match settings.collectives {
+        true => collectives::over(functions),
+        false => functions,
     };
     let functions = exchange::over(packing::over(blocking::over(functions)));
     complete::over(persistent::over(nonblocking::over(functions)))

@@ -5,17 +5,20 @@
 //! A derived type is read from the library at its first use ([`decode`]) and kept until the library forgets it ([`types`]). Where the
 //! library packs it faster itself, it goes on as it is ([`costs`]). Packed bytes are in the order of the type map without a header,
 //! as the libraries' own: so the other side need not have this layer ([`wire`] makes sure). Calls that complete requests unpack what has
-//! arrived ([`pending`], [`complete`]).
+//! arrived ([`pending`], [`complete`]). On request [`collectives`] move packed bytes, too.
 
 mod blocking;
+mod blocks;
 mod buffer;
 mod calls;
+mod collectives;
 mod complete;
 mod costs;
 mod counts;
 mod decode;
 mod device;
 mod exchange;
+mod group;
 mod layer;
 mod leaf;
 mod nonblocking;

@@ -24,17 +24,10 @@ use crate::table::REAL;
 pub(super) struct Type {
     handle: MPI_Datatype,
     decoded: Decoded,
-    plan: OnceLock<Plan>,
+    is_possible: OnceLock<bool>,
+    packed_here: OnceLock<Range<usize>>,
     /// So many elements do not overlap each other.
     apart: AtomicUsize,
-}
-
-/// For which numbers of packed bytes data of a type are packed here; for others the library does it.
-pub(super) struct Plan {
-    /// Whether the library packs the type in the same way.
-    pub(super) is_possible: bool,
-    /// These numbers.
-    pub(super) here: Range<usize>,
 }
 
 impl Type {
@@ -43,10 +36,18 @@ impl Type {
         &self.decoded.layout
     }
 
-    /// What to do with it.
-    pub(super) fn plan(&self) -> &Plan {
-        self.plan
-            .get_or_init(|| costs::plan(self.handle, &self.decoded))
+    /// Whether the library packs it in the same way.
+    pub(super) fn is_possible(&self) -> bool {
+        *self
+            .is_possible
+            .get_or_init(|| costs::is_possible(self.handle, &self.decoded))
+    }
+
+    /// Whether messages of so many bytes are packed here; the library packs the others.
+    pub(super) fn is_packed_here(&self, bytes: usize) -> bool {
+        self.packed_here
+            .get_or_init(|| costs::packed_here(&self.decoded))
+            .contains(&bytes)
     }
 
     /// Whether so many elements may be received: they do not overlap each other.
@@ -136,7 +137,8 @@ pub(super) fn learn(datatype: MPI_Datatype) {
     let new = Arc::new(Type {
         handle: datatype,
         decoded,
-        plan: OnceLock::new(),
+        is_possible: OnceLock::new(),
+        packed_here: OnceLock::new(),
         apart: AtomicUsize::new(apart),
     });
     if let Ok(mut known) = shard(datatype).write() {
