@@ -20,6 +20,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 import usage
 
 HERE = Path(__file__).resolve().parent
+EXAMPLES = HERE.parents[1] / "examples/interpose"
 LIMIT_S = 60
 DISPATCHER = "lib/rankpoint/interpose/libmpi_abi.so.1"
 # What each tool sees of calls.c on two ranks: its own calls of MPI_Comm_rank go to the tools behind it.
@@ -44,6 +45,8 @@ class Host:
         self.calls = self.compile("calls.c", "calls")
         self.datatypes = self.compile("datatypes.c", "datatypes", "-O1")
         self.collectives = self.compile("collectives.c", "collectives", "-O1")
+        example = lambda name: self.compile(EXAMPLES / f"{name}.c", name, "-O1", "-Wall", "-Wextra", "-Werror")
+        self.halos = [example(name) for name in ("halo_pack", "halo_types")]
         self.threads = self.compile("threads.c", "threads", "-O1", "-pthread")
         self.corners = self.compile("corners.c", "corners", "-O1", "-pthread")
         self.placement = self.compile("placement.c", "placement", "-O1")
@@ -158,6 +161,21 @@ def collectives_move_packed_data_on_request(host):
     # By default they are the library's.
     off = host.interposed("--layers", "datatypes", "--stats", command=command)
     assert "collectives" not in numbers(passes(off, 5), "datatypes"), off
+
+
+def halos_are_exchanged(host):
+    for program in host.halos:
+        for ranks in (1, 4):
+            command = [host.launcher, "-n", str(ranks), program, "9", "2", "2"]
+            plain = run(command)
+            layered = host.interposed("--layers", "datatypes", "--stats", command=command, RANKPOINT_INTERPOSE_PATH="pack",
+                                      RANKPOINT_INTERPOSE_COLLECTIVES=1)
+            for status, output, errors in (plain, layered):
+                assert status == 0 and output.startswith(f"{program.name}, {ranks} ranks") and "verified" in output, (output, errors)
+            # Each direction, at each of three exchanges.
+            found = numbers(layered[2], "datatypes")
+            assert found["packed"] == found["unpacked"] == 3 * 26 * ranks, found
+            assert found.get("collectives", 0) == (3 * ranks if program.name == "halo_pack" else 0), found
 
 
 def threads_use_the_same_handles(host):
@@ -384,7 +402,7 @@ def commands_of_endpoints_are_checked(host):
 
 CASES = [
     nothing_in_between_is_not_noticed, three_tools_see_every_call, calls_of_the_program_are_counted, the_start_is_described,
-    datatypes_arrive_as_without_the_layer, collectives_move_packed_data_on_request, threads_use_the_same_handles, the_rest_remains_as_it_is,
+    datatypes_arrive_as_without_the_layer, collectives_move_packed_data_on_request, halos_are_exchanged, threads_use_the_same_handles, the_rest_remains_as_it_is,
     rings_and_halos_cross_nodes_as_little_as_possible, each_process_plays_its_new_rank, what_cannot_gain_is_not_placed,
     wrong_arguments_are_reported_by_the_library, tools_see_what_the_layer_sends, our_launcher_has_flags_for_it, preloading_by_hand_works,
     two_copies_are_one, behind_the_library_it_says_so, shells_do_not_notice,

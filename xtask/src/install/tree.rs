@@ -67,6 +67,18 @@ const EXAMPLES: &[(&str, &str)] = &[
         "share/rankpoint/examples/bspmm.c",
         include_str!("../../../examples/apps/bspmm.c"),
     ),
+    (
+        "share/rankpoint/examples/halo.h",
+        include_str!("../../../examples/interpose/halo.h"),
+    ),
+    (
+        "share/rankpoint/examples/halo_pack.c",
+        include_str!("../../../examples/interpose/halo_pack.c"),
+    ),
+    (
+        "share/rankpoint/examples/halo_types.c",
+        include_str!("../../../examples/interpose/halo_types.c"),
+    ),
 ];
 
 /// Builds the release and installs it into `target/prefix`; gives that folder.

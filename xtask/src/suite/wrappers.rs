@@ -90,7 +90,14 @@ fn refuses(prefix: &Path) -> Result<(), String> {
 /// The installed examples compile.
 fn examples(prefix: &Path, program: &Path) -> Result<(), String> {
     let folder = prefix.join("share/rankpoint/examples");
-    for name in ["heat2d.c", "halo2d.c", "bspmm.c"] {
+    let names = [
+        "heat2d.c",
+        "halo2d.c",
+        "bspmm.c",
+        "halo_pack.c",
+        "halo_types.c",
+    ];
+    for name in names {
         let mut command = shell::command(prefix.join("bin/mpicc"));
         let source = folder.join(name);
         let words = ["-pthread", "-lm", "-o"];
