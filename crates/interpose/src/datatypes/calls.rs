@@ -1,54 +1,67 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The entries of calls with one buffer, in both widths.
+//! The entries of calls, in both widths.
 
-/// Defines calls as `MPI_X MPI_X_c(type of the buffer; further parameters) buffer => what follows;`: data of predefined types, and those
-/// for which there is no buffer, pass; else the call gets the packed data, and its code goes on to what follows.
-macro_rules! calls {
-    ($($small:ident $large:ident($pointer:ty; $($name:ident: $kind:ty),*) $buffer:expr => $after:expr;)*) => {$(
+/// Defines a call as `MPI_X(parameters) if it passes, else what follows`. What follows is out of line, so that a call that passes saves no
+/// registers.
+macro_rules! entry {
+    ($function:ident($($name:ident: $kind:ty),*) if $passes:expr, else $otherwise:expr) => {
         #[expect(non_snake_case, reason = "names of the standard")]
-        pub(super) unsafe extern "C" fn $small(
-            base: $pointer, count: i32, datatype: MPI_Datatype, $($name: $kind),*
-        ) -> i32 {
-            /// Out of line: what passes saves no registers.
+        unsafe extern "C" fn $function($($name: $kind),*) -> i32 {
             #[cold]
-            unsafe extern "C" fn derived(
-                base: $pointer, count: i32, datatype: MPI_Datatype, $($name: $kind),*
-            ) -> i32 {
-                let next = NEXT.get();
+            unsafe extern "C" fn otherwise($($name: $kind),*) -> i32 {
                 // SAFETY: the program's arguments; packed data have as many bytes as are passed.
-                unsafe {
-                    let Some(buffer) = $buffer(Elements::new(base, count, datatype)) else {
-                        return (next.$small)(base, count, datatype, $($name),*);
-                    };
-                    let code = match buffer.int() {
-                        Some(bytes) => (next.$small)(buffer.address(), bytes, mpi::MPI_PACKED, $($name),*),
-                        None => (next.$large)(buffer.address(), buffer.count(), mpi::MPI_PACKED, $($name),*),
-                    };
-                    $after(buffer, code)
-                }
+                unsafe { $otherwise }
             }
-            let function = if leaf::is_predefined(datatype) { NEXT.get().$small } else { derived };
+            let function = if $passes { NEXT.get().$function } else { otherwise };
             // SAFETY: the program's arguments.
-            unsafe { function(base, count, datatype, $($name),*) }
+            unsafe { function($($name),*) }
         }
-        #[expect(non_snake_case, reason = "names of the standard")]
-        pub(super) unsafe extern "C" fn $large(
-            base: $pointer, count: MPI_Count, datatype: MPI_Datatype, $($name: $kind),*
-        ) -> i32 {
-            let next = NEXT.get();
-            // SAFETY: as above.
-            unsafe {
-                if leaf::is_predefined(datatype) {
-                    return (next.$large)(base, count, datatype, $($name),*);
-                }
-                let Some(buffer) = $buffer(Elements::new(base, count, datatype)) else {
-                    return (next.$large)(base, count, datatype, $($name),*);
-                };
-                let code = (next.$large)(buffer.address(), buffer.count(), mpi::MPI_PACKED, $($name),*);
-                $after(buffer, code)
-            }
-        }
-    )*};
+    };
 }
 
-pub(super) use calls;
+/// Defines calls with one buffer as `(type of the buffer; further parameters; the last one) buffer => run; MPI_X MPI_X_c, ...;`. Data of
+/// predefined types pass, and those for which there is no buffer. Else `run` gets the buffer, the last parameter, and a
+/// function that calls the library with the packed data and a last parameter.
+macro_rules! calls {
+    (@each $parameters:tt $buffer:tt $run:tt $($small:ident $large:ident),*) => {
+        $(calls! { @both $small $large $parameters $buffer $run })*
+    };
+    (@both $small:ident $large:ident
+        ($pointer:ty; $($name:ident: $kind:ty),*; $last:ident: $last_kind:ty) [$buffer:expr] [$run:expr]
+    ) => {
+        entry! {
+            $small(base: $pointer, count: i32, datatype: MPI_Datatype, $($name: $kind,)* $last: $last_kind)
+            if leaf::is_predefined(datatype),
+            else {
+                let next = NEXT.get();
+                let Some(buffer) = $buffer(Elements::new(base, count, datatype)) else {
+                    return (next.$small)(base, count, datatype, $($name,)* $last);
+                };
+                let (address, bytes, count) = (buffer.address(), buffer.int(), buffer.count());
+                $run(buffer, $last, |$last: $last_kind| match bytes {
+                    Some(bytes) => (next.$small)(address, bytes, mpi::MPI_PACKED, $($name,)* $last),
+                    None => (next.$large)(address, count, mpi::MPI_PACKED, $($name,)* $last),
+                })
+            }
+        }
+        entry! {
+            $large(base: $pointer, count: MPI_Count, datatype: MPI_Datatype, $($name: $kind,)* $last: $last_kind)
+            if leaf::is_predefined(datatype),
+            else {
+                let next = NEXT.get();
+                let Some(buffer) = $buffer(Elements::new(base, count, datatype)) else {
+                    return (next.$large)(base, count, datatype, $($name,)* $last);
+                };
+                let (address, count) = (buffer.address(), buffer.count());
+                $run(buffer, $last, |$last: $last_kind| {
+                    (next.$large)(address, count, mpi::MPI_PACKED, $($name,)* $last)
+                })
+            }
+        }
+    };
+    ($($parameters:tt $buffer:expr => $run:expr; $($small:ident $large:ident),*;)*) => {
+        $(calls! { @each $parameters [$buffer] [$run] $($small $large),* })*
+    };
+}
+
+pub(super) use {calls, entry};

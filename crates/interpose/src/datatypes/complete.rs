@@ -7,6 +7,7 @@ use std::slice;
 use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::*;
 
+use super::calls::entry;
 use super::layer::NEXT;
 use super::pending::{self, Operation};
 use super::status::Unwritten as _;
@@ -32,33 +33,133 @@ pub(super) fn over(next: Functions) -> Functions {
     }
 }
 
-/// Calls that pass while no operation of this layer is in progress, as `MPI_X what it is otherwise(parameters)`. What passes saves no
-/// registers.
+/// Defines calls as `MPI_X(parameters) what they do otherwise;` that pass while no operation of this layer is in progress.
 macro_rules! entries {
-    ($($function:ident $slow:ident($($name:ident: $kind:ty),*);)*) => {$(
-        #[expect(non_snake_case, reason = "names of the standard")]
-        unsafe extern "C" fn $function($($name: $kind),*) -> i32 {
-            let function = if pending::is_none() { NEXT.get().$function } else { $slow };
-            // SAFETY: the program's arguments.
-            unsafe { function($($name),*) }
-        }
+    ($($function:ident($($name:ident: $kind:ty),*) $otherwise:expr;)*) => {$(
+        entry! { $function($($name: $kind),*) if pending::is_none(), else $otherwise }
     )*};
 }
 
 entries! {
-    MPI_Wait wait(request: *mut MPI_Request, status: *mut MPI_Status);
-    MPI_Test test(request: *mut MPI_Request, flag: *mut i32, status: *mut MPI_Status);
-    MPI_Waitall waitall(count: i32, requests: *mut MPI_Request, statuses: *mut MPI_Status);
-    MPI_Testall testall(count: i32, requests: *mut MPI_Request, flag: *mut i32, statuses: *mut MPI_Status);
-    MPI_Waitany waitany(count: i32, requests: *mut MPI_Request, index: *mut i32, status: *mut MPI_Status);
-    MPI_Testany testany(count: i32, requests: *mut MPI_Request, index: *mut i32, flag: *mut i32, status: *mut MPI_Status);
-    MPI_Waitsome waitsome(count: i32, requests: *mut MPI_Request, number: *mut i32, indices: *mut i32, statuses: *mut MPI_Status);
-    MPI_Testsome testsome(count: i32, requests: *mut MPI_Request, number: *mut i32, indices: *mut i32, statuses: *mut MPI_Status);
-    MPI_Request_free request_free(request: *mut MPI_Request);
-    MPI_Request_get_status get_status(request: MPI_Request, flag: *mut i32, status: *mut MPI_Status);
-    MPI_Request_get_status_all get_status_all(count: i32, requests: *const MPI_Request, flag: *mut i32, statuses: *mut MPI_Status);
-    MPI_Request_get_status_any get_status_any(count: i32, requests: *const MPI_Request, index: *mut i32, flag: *mut i32, status: *mut MPI_Status);
-    MPI_Request_get_status_some get_status_some(count: i32, requests: *const MPI_Request, number: *mut i32, indices: *mut i32, statuses: *mut MPI_Status);
+    MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status)
+        all((1, request), status, None, false, |status| (NEXT.get().MPI_Wait)(request, status));
+    MPI_Test(request: *mut MPI_Request, flag: *mut i32, status: *mut MPI_Status)
+        all((1, request), status, Some(flag), false, |status| (NEXT.get().MPI_Test)(request, flag, status));
+    MPI_Waitall(count: i32, requests: *mut MPI_Request, statuses: *mut MPI_Status)
+        all((count, requests), statuses, None, false, |statuses| (NEXT.get().MPI_Waitall)(count, requests, statuses));
+    MPI_Testall(count: i32, requests: *mut MPI_Request, flag: *mut i32, statuses: *mut MPI_Status)
+        all((count, requests), statuses, Some(flag), false, |statuses| (NEXT.get().MPI_Testall)(count, requests, flag, statuses));
+    MPI_Waitany(count: i32, requests: *mut MPI_Request, index: *mut i32, status: *mut MPI_Status)
+        any((count, requests), status, index, None, false, |status| (NEXT.get().MPI_Waitany)(count, requests, index, status));
+    MPI_Testany(count: i32, requests: *mut MPI_Request, index: *mut i32, flag: *mut i32, status: *mut MPI_Status)
+        any((count, requests), status, index, Some(flag), false, |status| (NEXT.get().MPI_Testany)(count, requests, index, flag, status));
+    MPI_Waitsome(count: i32, requests: *mut MPI_Request, number: *mut i32, indices: *mut i32, statuses: *mut MPI_Status)
+        some((count, requests), statuses, number, indices, false, |statuses| {
+            (NEXT.get().MPI_Waitsome)(count, requests, number, indices, statuses)
+        });
+    MPI_Testsome(count: i32, requests: *mut MPI_Request, number: *mut i32, indices: *mut i32, statuses: *mut MPI_Status)
+        some((count, requests), statuses, number, indices, false, |statuses| {
+            (NEXT.get().MPI_Testsome)(count, requests, number, indices, statuses)
+        });
+    MPI_Request_get_status(request: MPI_Request, flag: *mut i32, status: *mut MPI_Status)
+        all((1, &raw const request), status, Some(flag), true, |status| (NEXT.get().MPI_Request_get_status)(request, flag, status));
+    MPI_Request_get_status_all(count: i32, requests: *const MPI_Request, flag: *mut i32, statuses: *mut MPI_Status)
+        all((count, requests), statuses, Some(flag), true, |statuses| {
+            (NEXT.get().MPI_Request_get_status_all)(count, requests, flag, statuses)
+        });
+    MPI_Request_get_status_any(count: i32, requests: *const MPI_Request, index: *mut i32, flag: *mut i32, status: *mut MPI_Status)
+        any((count, requests), status, index, Some(flag), true, |status| {
+            (NEXT.get().MPI_Request_get_status_any)(count, requests, index, flag, status)
+        });
+    MPI_Request_get_status_some(
+        count: i32, requests: *const MPI_Request, number: *mut i32, indices: *mut i32, statuses: *mut MPI_Status
+    )
+        some((count, requests), statuses, number, indices, true, |statuses| {
+            (NEXT.get().MPI_Request_get_status_some)(count, requests, number, indices, statuses)
+        });
+    MPI_Request_free(request: *mut MPI_Request) request_free(request);
+}
+
+/// A call for all of some requests. With a flag it may find that they are not complete; `remain` says that it frees none.
+unsafe fn all(
+    requests: (i32, *const MPI_Request),
+    statuses: *mut MPI_Status,
+    flag: Option<*const i32>,
+    remain: bool,
+    call: impl FnOnce(*mut MPI_Status) -> i32,
+) -> i32 {
+    // SAFETY: the program's arguments.
+    unsafe {
+        let number = usize::try_from(requests.0).unwrap_or(0);
+        let mut it = Call::begin(requests, statuses, number);
+        let code = call(it.statuses());
+        let is_set = |flag: *const i32| !flag.is_null() && *flag != 0;
+        let are_complete = code != mpi::MPI_SUCCESS || flag.is_none_or(is_set);
+        it.end(remain, |at| are_complete.then_some(at));
+        code
+    }
+}
+
+/// A call for any of some requests.
+unsafe fn any(
+    requests: (i32, *const MPI_Request),
+    status: *mut MPI_Status,
+    index: *mut i32,
+    flag: Option<*const i32>,
+    remain: bool,
+    call: impl FnOnce(*mut MPI_Status) -> i32,
+) -> i32 {
+    if index.is_null() || flag.is_some_and(<*const i32>::is_null) {
+        return call(status);
+    }
+    // SAFETY: the program's arguments.
+    unsafe {
+        let mut it = Call::begin(requests, status, 1);
+        *index = mpi::MPI_UNDEFINED;
+        let code = call(it.statuses());
+        let is_found = flag.is_none_or(|flag| *flag != 0);
+        let found = usize::try_from(*index).ok().filter(|_| is_found);
+        it.end(remain, |at| (Some(at) == found).then_some(0));
+        code
+    }
+}
+
+/// A call for some of some requests.
+unsafe fn some(
+    requests: (i32, *const MPI_Request),
+    statuses: *mut MPI_Status,
+    number: *mut i32,
+    indices: *mut i32,
+    remain: bool,
+    call: impl FnOnce(*mut MPI_Status) -> i32,
+) -> i32 {
+    if number.is_null() || indices.is_null() {
+        return call(statuses);
+    }
+    // SAFETY: the program's arguments. The call writes as many indices of requests that it has completed.
+    unsafe {
+        let mut it = Call::begin(requests, statuses, usize::try_from(requests.0).unwrap_or(0));
+        *number = mpi::MPI_UNDEFINED;
+        let code = call(it.statuses());
+        let found = slice::from_raw_parts(indices, usize::try_from(*number).unwrap_or(0));
+        it.end(remain, |at| {
+            found.iter().position(|&index| index as usize == at)
+        });
+        code
+    }
+}
+
+unsafe fn request_free(request: *mut MPI_Request) -> i32 {
+    // SAFETY: the program's argument.
+    unsafe {
+        if !request.is_null() {
+            pending::look_at_freed();
+            if let Some(code) = pending::free(&mut *request) {
+                return code;
+            }
+        }
+        (NEXT.get().MPI_Request_free)(request)
+    }
 }
 
 /// An operation that a call has taken out: its place in the call's array, and its request.
@@ -90,8 +191,7 @@ struct Call {
 impl Call {
     /// Before the call, which writes at most `number` statuses.
     unsafe fn begin(
-        count: i32,
-        requests: *const MPI_Request,
+        (count, requests): (i32, *const MPI_Request),
         wanted: *mut MPI_Status,
         number: usize,
     ) -> Self {
@@ -131,12 +231,7 @@ impl Call {
     }
 
     /// After the call, which has completed the requests that have a place among the statuses. `remain` says that it frees none.
-    unsafe fn end(
-        mut self,
-        code: i32,
-        remain: bool,
-        place: impl Fn(usize) -> Option<usize>,
-    ) -> i32 {
+    unsafe fn end(mut self, remain: bool, place: impl Fn(usize) -> Option<usize>) {
         for mut it in self.memory.taken.drain(..) {
             let status = place(it.index).and_then(|place| self.memory.statuses.get(place));
             if let Some(status) = status.filter(|status| status.is_written()) {
@@ -157,225 +252,5 @@ impl Call {
         }
         // A thread that ends keeps nothing.
         drop(MEMORY.try_with(|memory| memory.replace(self.memory)));
-        code
-    }
-
-    /// After a call that returns one index, or none.
-    unsafe fn end_any(self, code: i32, remain: bool, index: i32) -> i32 {
-        let index = usize::try_from(index).ok();
-        // SAFETY: the call has completed this request.
-        unsafe { self.end(code, remain, |at| (Some(at) == index).then_some(0)) }
-    }
-
-    /// After a call that returns some indices.
-    unsafe fn end_some(self, code: i32, remain: bool, number: i32, indices: *const i32) -> i32 {
-        let number = usize::try_from(number).unwrap_or(0);
-        // SAFETY: the call has written so many indices of requests that it has completed.
-        unsafe {
-            let indices = slice::from_raw_parts(indices, number);
-            let place = |at: usize| indices.iter().position(|&index| index as usize == at);
-            self.end(code, remain, place)
-        }
-    }
-}
-
-/// How many statuses a call for so many requests writes.
-fn all(count: i32) -> usize {
-    usize::try_from(count).unwrap_or(0)
-}
-
-unsafe extern "C" fn wait(request: *mut MPI_Request, status: *mut MPI_Status) -> i32 {
-    // SAFETY: the program's arguments.
-    unsafe {
-        let mut call = Call::begin(1, request, status, 1);
-        let code = (NEXT.get().MPI_Wait)(request, call.statuses());
-        call.end(code, false, Some)
-    }
-}
-
-unsafe extern "C" fn test(
-    request: *mut MPI_Request,
-    flag: *mut i32,
-    status: *mut MPI_Status,
-) -> i32 {
-    // SAFETY: the program's arguments.
-    unsafe {
-        let mut call = Call::begin(1, request, status, 1);
-        let code = (NEXT.get().MPI_Test)(request, flag, call.statuses());
-        call.end(code, false, |at| is_set(flag).then_some(at))
-    }
-}
-
-/// Whether a call has set its flag.
-unsafe fn is_set(flag: *const i32) -> bool {
-    // SAFETY: the program's flag, if there is one.
-    !flag.is_null() && unsafe { *flag } != 0
-}
-
-unsafe extern "C" fn waitall(
-    count: i32,
-    requests: *mut MPI_Request,
-    statuses: *mut MPI_Status,
-) -> i32 {
-    // SAFETY: the program's arguments.
-    unsafe {
-        let mut call = Call::begin(count, requests, statuses, all(count));
-        let code = (NEXT.get().MPI_Waitall)(count, requests, call.statuses());
-        call.end(code, false, Some)
-    }
-}
-
-unsafe extern "C" fn testall(
-    count: i32,
-    requests: *mut MPI_Request,
-    flag: *mut i32,
-    statuses: *mut MPI_Status,
-) -> i32 {
-    // SAFETY: the program's arguments.
-    unsafe {
-        let mut call = Call::begin(count, requests, statuses, all(count));
-        let code = (NEXT.get().MPI_Testall)(count, requests, flag, call.statuses());
-        call.end(code, false, |at| {
-            (code != mpi::MPI_SUCCESS || is_set(flag)).then_some(at)
-        })
-    }
-}
-
-unsafe extern "C" fn waitany(
-    count: i32,
-    requests: *mut MPI_Request,
-    index: *mut i32,
-    status: *mut MPI_Status,
-) -> i32 {
-    let next = NEXT.get();
-    // SAFETY: the program's arguments.
-    unsafe {
-        if index.is_null() {
-            return (next.MPI_Waitany)(count, requests, index, status);
-        }
-        let mut call = Call::begin(count, requests, status, 1);
-        *index = mpi::MPI_UNDEFINED;
-        let code = (next.MPI_Waitany)(count, requests, index, call.statuses());
-        call.end_any(code, false, *index)
-    }
-}
-
-unsafe extern "C" fn testany(
-    count: i32,
-    requests: *mut MPI_Request,
-    index: *mut i32,
-    flag: *mut i32,
-    status: *mut MPI_Status,
-) -> i32 {
-    let next = NEXT.get();
-    // SAFETY: the program's arguments.
-    unsafe {
-        if index.is_null() || flag.is_null() {
-            return (next.MPI_Testany)(count, requests, index, flag, status);
-        }
-        let mut call = Call::begin(count, requests, status, 1);
-        *index = mpi::MPI_UNDEFINED;
-        let code = (next.MPI_Testany)(count, requests, index, flag, call.statuses());
-        let found = if *flag != 0 {
-            *index
-        } else {
-            mpi::MPI_UNDEFINED
-        };
-        call.end_any(code, false, found)
-    }
-}
-
-macro_rules! some {
-    ($($name:ident $function:ident($array:ty) $remain:literal;)*) => {$(
-        unsafe extern "C" fn $name(
-            count: i32,
-            requests: $array,
-            number: *mut i32,
-            indices: *mut i32,
-            statuses: *mut MPI_Status,
-        ) -> i32 {
-            let next = NEXT.get();
-            // SAFETY: the program's arguments.
-            unsafe {
-                if number.is_null() || indices.is_null() {
-                    return (next.$function)(count, requests, number, indices, statuses);
-                }
-                let mut call = Call::begin(count, requests, statuses, all(count));
-                *number = mpi::MPI_UNDEFINED;
-                let code = (next.$function)(count, requests, number, indices, call.statuses());
-                call.end_some(code, $remain, *number, indices)
-            }
-        }
-    )*};
-}
-
-some! {
-    waitsome MPI_Waitsome(*mut MPI_Request) false;
-    testsome MPI_Testsome(*mut MPI_Request) false;
-    get_status_some MPI_Request_get_status_some(*const MPI_Request) true;
-}
-
-unsafe extern "C" fn request_free(request: *mut MPI_Request) -> i32 {
-    // SAFETY: the program's argument.
-    unsafe {
-        if !request.is_null() {
-            pending::look_at_freed();
-            if let Some(code) = pending::free(&mut *request) {
-                return code;
-            }
-        }
-        (NEXT.get().MPI_Request_free)(request)
-    }
-}
-
-unsafe extern "C" fn get_status(
-    request: MPI_Request,
-    flag: *mut i32,
-    status: *mut MPI_Status,
-) -> i32 {
-    // SAFETY: the program's arguments.
-    unsafe {
-        let mut call = Call::begin(1, &raw const request, status, 1);
-        let code = (NEXT.get().MPI_Request_get_status)(request, flag, call.statuses());
-        call.end(code, true, |at| is_set(flag).then_some(at))
-    }
-}
-
-unsafe extern "C" fn get_status_all(
-    count: i32,
-    requests: *const MPI_Request,
-    flag: *mut i32,
-    statuses: *mut MPI_Status,
-) -> i32 {
-    // SAFETY: the program's arguments.
-    unsafe {
-        let mut call = Call::begin(count, requests, statuses, all(count));
-        let code = (NEXT.get().MPI_Request_get_status_all)(count, requests, flag, call.statuses());
-        call.end(code, true, |at| is_set(flag).then_some(at))
-    }
-}
-
-unsafe extern "C" fn get_status_any(
-    count: i32,
-    requests: *const MPI_Request,
-    index: *mut i32,
-    flag: *mut i32,
-    status: *mut MPI_Status,
-) -> i32 {
-    let next = NEXT.get();
-    // SAFETY: the program's arguments.
-    unsafe {
-        if index.is_null() || flag.is_null() {
-            return (next.MPI_Request_get_status_any)(count, requests, index, flag, status);
-        }
-        let mut call = Call::begin(count, requests, status, 1);
-        *index = mpi::MPI_UNDEFINED;
-        let code = (next.MPI_Request_get_status_any)(count, requests, index, flag, call.statuses());
-        let found = if *flag != 0 {
-            *index
-        } else {
-            mpi::MPI_UNDEFINED
-        };
-        call.end_any(code, true, found)
     }
 }

@@ -11,7 +11,7 @@ use mpi_abi_sys::types::*;
 use super::blocking::received;
 use super::buffer::Elements;
 use super::layer::NEXT;
-use super::pending::{Operation, keep, unset};
+use super::pending::{Operation, keep};
 use crate::table::Functions;
 
 /// The functions of this file over the next ones.
@@ -69,7 +69,7 @@ unsafe fn sendrecv(
                 )
             )
         };
-        match &arriving {
+        match arriving {
             Some(buffer) => received(buffer, status, call),
             None => call(status),
         }
@@ -87,24 +87,26 @@ unsafe fn isendrecv(
     let next = NEXT.get();
     // SAFETY: as above.
     unsafe {
-        let sent = outgoing.packed(dest).inspect(|_| unset(request));
+        let sent = outgoing.packed(dest);
         let (from, from_count, from_type) = outgoing.part(sent.as_ref());
         let (to, to_count, to_type) = incoming.part(None);
-        let code = either!(
-            is_large,
-            [from_count, to_count],
-            |[from_count, to_count]: [i32; 2]| (next.MPI_Isendrecv)(
-                from, from_count, from_type, dest, sendtag, to, to_count, to_type, source, recvtag,
-                comm, request,
-            ),
-            (next.MPI_Isendrecv_c)(
-                from, from_count, from_type, dest, sendtag, to, to_count, to_type, source, recvtag,
-                comm, request,
+        let call = |request| {
+            either!(
+                is_large,
+                [from_count, to_count],
+                |[from_count, to_count]: [i32; 2]| (next.MPI_Isendrecv)(
+                    from, from_count, from_type, dest, sendtag, to, to_count, to_type, source,
+                    recvtag, comm, request,
+                ),
+                (next.MPI_Isendrecv_c)(
+                    from, from_count, from_type, dest, sendtag, to, to_count, to_type, source,
+                    recvtag, comm, request,
+                )
             )
-        );
-        match sent.is_some() {
-            true => keep(Operation::new(sent, None, false), request, code),
-            false => code,
+        };
+        match sent {
+            Some(buffer) => keep(Operation::sending(buffer), request, call),
+            None => call(request),
         }
     }
 }
@@ -134,7 +136,7 @@ unsafe fn sendrecv_replace(
                 )
             )
         };
-        match &buffer {
+        match buffer {
             Some(buffer) => received(buffer, status, call),
             None => call(status),
         }

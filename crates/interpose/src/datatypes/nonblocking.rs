@@ -6,11 +6,11 @@ use std::ffi::c_void;
 use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::*;
 
-use super::buffer::{Buffer, Elements};
-use super::calls::calls;
+use super::buffer::Elements;
+use super::calls::{calls, entry};
 use super::layer::NEXT;
 use super::leaf;
-use super::pending::{Operation, keep, unset};
+use super::pending::{Operation, keep};
 use crate::table::Functions;
 
 /// The functions of this file over the next ones.
@@ -32,22 +32,16 @@ pub(super) fn over(next: Functions) -> Functions {
     }
 }
 
-/// An operation that has been started.
-fn started(sent: Option<Buffer>, received: Option<Buffer>) -> Operation {
-    Operation::new(sent, received, false)
-}
-
 calls! {
-    MPI_Isend MPI_Isend_c(*const c_void; dest: i32, tag: i32, comm: MPI_Comm, request: *mut MPI_Request)
-        |elements: Elements| elements.packed(dest).inspect(|_| unset(request)) => |buffer, code| keep(started(Some(buffer), None), request, code);
-    MPI_Issend MPI_Issend_c(*const c_void; dest: i32, tag: i32, comm: MPI_Comm, request: *mut MPI_Request)
-        |elements: Elements| elements.packed(dest).inspect(|_| unset(request)) => |buffer, code| keep(started(Some(buffer), None), request, code);
-    MPI_Irsend MPI_Irsend_c(*const c_void; dest: i32, tag: i32, comm: MPI_Comm, request: *mut MPI_Request)
-        |elements: Elements| elements.packed(dest).inspect(|_| unset(request)) => |buffer, code| keep(started(Some(buffer), None), request, code);
-    MPI_Ibsend MPI_Ibsend_c(*const c_void; dest: i32, tag: i32, comm: MPI_Comm, request: *mut MPI_Request)
-        |elements: Elements| elements.packed(dest).inspect(|_| unset(request)) => |buffer, code| keep(started(Some(buffer), None), request, code);
-    MPI_Irecv MPI_Irecv_c(*mut c_void; source: i32, tag: i32, comm: MPI_Comm, request: *mut MPI_Request)
-        |elements: Elements| elements.to_receive(source).inspect(|_| unset(request)) => |buffer, code| keep(started(None, Some(buffer)), request, code);
-    MPI_Imrecv MPI_Imrecv_c(*mut c_void; message: *mut MPI_Message, request: *mut MPI_Request)
-        |elements: Elements| elements.to_receive_message().inspect(|_| unset(request)) => |buffer, code| keep(started(None, Some(buffer)), request, code);
+    (*const c_void; dest: i32, tag: i32, comm: MPI_Comm; request: *mut MPI_Request)
+    |elements: Elements| elements.packed(dest) => |buffer, request, call| keep(Operation::sending(buffer), request, call);
+    MPI_Isend MPI_Isend_c, MPI_Issend MPI_Issend_c, MPI_Irsend MPI_Irsend_c, MPI_Ibsend MPI_Ibsend_c;
+
+    (*mut c_void; source: i32, tag: i32, comm: MPI_Comm; request: *mut MPI_Request)
+    |elements: Elements| elements.to_receive(source) => |buffer, request, call| keep(Operation::receiving(buffer), request, call);
+    MPI_Irecv MPI_Irecv_c;
+
+    (*mut c_void; message: *mut MPI_Message; request: *mut MPI_Request)
+    |elements: Elements| elements.to_receive_message() => |buffer, request, call| keep(Operation::receiving(buffer), request, call);
+    MPI_Imrecv MPI_Imrecv_c;
 }

@@ -29,13 +29,32 @@ pub(super) struct Operation {
 }
 
 impl Operation {
-    /// An operation that has been started, or a persistent one that has not.
-    pub(super) fn new(sent: Option<Buffer>, received: Option<Buffer>, is_persistent: bool) -> Self {
+    /// A send that has been started.
+    pub(super) fn sending(buffer: Buffer) -> Self {
         Self {
-            sent,
-            received,
-            is_persistent,
-            is_owed: !is_persistent,
+            sent: Some(buffer),
+            received: None,
+            is_persistent: false,
+            is_owed: false,
+        }
+    }
+
+    /// A receive that has been started.
+    pub(super) fn receiving(buffer: Buffer) -> Self {
+        Self {
+            sent: None,
+            received: Some(buffer),
+            is_persistent: false,
+            is_owed: true,
+        }
+    }
+
+    /// The same as a persistent operation that has not been started.
+    pub(super) fn persistent(self) -> Self {
+        Self {
+            is_persistent: true,
+            is_owed: false,
+            ..self
         }
     }
 
@@ -89,7 +108,7 @@ pub(super) fn is_none() -> bool {
 ///
 /// # Safety
 /// The request is that of the operation, whose buffers are as the program's call says.
-pub(super) unsafe fn started(request: MPI_Request, mut operation: Operation) {
+unsafe fn started(request: MPI_Request, mut operation: Operation) {
     if !operation.is_persistent {
         let (mut flag, mut status) = (0, MPI_Status::unwritten());
         // SAFETY: the library's request, and places of this function. Requests that are complete at once may share a handle: nothing of
@@ -203,26 +222,25 @@ pub(super) fn finish_all() {
     }
 }
 
-/// Before a call that starts an operation: whether it has, the request says.
-pub(super) fn unset(request: *mut MPI_Request) {
-    if !request.is_null() {
-        // SAFETY: where the call writes the request.
-        unsafe { *request = mpi::MPI_REQUEST_NULL };
-    }
-}
-
-/// Keeps the buffers of an operation that a call has started, if it has.
+/// Makes the request of an operation by a call, and keeps the operation's buffers until the request is completed.
 ///
 /// # Safety
-/// The call has returned this code, and its request was unset before.
-pub(super) unsafe fn keep(operation: Operation, request: *const MPI_Request, code: i32) -> i32 {
-    if code == mpi::MPI_SUCCESS && !request.is_null() {
-        // SAFETY: the request that the call has written. Some libraries return success from an error handler of the program.
-        unsafe {
-            if *request != mpi::MPI_REQUEST_NULL {
-                started(*request, operation);
-            }
+/// The request is where the call writes it, and the buffers are as the program's call says.
+pub(super) unsafe fn keep(
+    operation: Operation,
+    request: *mut MPI_Request,
+    call: impl FnOnce(*mut MPI_Request) -> i32,
+) -> i32 {
+    // SAFETY: the caller's promise. Some libraries return success from an error handler of the program: whether the call has made a
+    // request, the request says.
+    unsafe {
+        if !request.is_null() {
+            *request = mpi::MPI_REQUEST_NULL;
         }
+        let code = call(request);
+        if code == mpi::MPI_SUCCESS && !request.is_null() && *request != mpi::MPI_REQUEST_NULL {
+            started(*request, operation);
+        }
+        code
     }
-    code
 }

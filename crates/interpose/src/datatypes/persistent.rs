@@ -6,11 +6,11 @@ use std::ffi::c_void;
 use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::*;
 
-use super::buffer::{Buffer, Elements};
-use super::calls::calls;
+use super::buffer::Elements;
+use super::calls::{calls, entry};
 use super::layer::NEXT;
 use super::leaf;
-use super::pending::{self, Operation, keep, unset};
+use super::pending::{self, Operation, keep};
 use crate::table::Functions;
 
 /// The functions of this file that take requests, over the next ones.
@@ -39,22 +39,14 @@ pub(super) fn over(next: Functions) -> Functions {
     }
 }
 
-/// An operation that has not been started.
-fn made(sent: Option<Buffer>, received: Option<Buffer>) -> Operation {
-    Operation::new(sent, received, true)
-}
-
 calls! {
-    MPI_Send_init MPI_Send_init_c(*const c_void; dest: i32, tag: i32, comm: MPI_Comm, request: *mut MPI_Request)
-        |elements: Elements| elements.to_send(dest).inspect(|_| unset(request)) => |buffer, code| keep(made(Some(buffer), None), request, code);
-    MPI_Ssend_init MPI_Ssend_init_c(*const c_void; dest: i32, tag: i32, comm: MPI_Comm, request: *mut MPI_Request)
-        |elements: Elements| elements.to_send(dest).inspect(|_| unset(request)) => |buffer, code| keep(made(Some(buffer), None), request, code);
-    MPI_Rsend_init MPI_Rsend_init_c(*const c_void; dest: i32, tag: i32, comm: MPI_Comm, request: *mut MPI_Request)
-        |elements: Elements| elements.to_send(dest).inspect(|_| unset(request)) => |buffer, code| keep(made(Some(buffer), None), request, code);
-    MPI_Bsend_init MPI_Bsend_init_c(*const c_void; dest: i32, tag: i32, comm: MPI_Comm, request: *mut MPI_Request)
-        |elements: Elements| elements.to_send(dest).inspect(|_| unset(request)) => |buffer, code| keep(made(Some(buffer), None), request, code);
-    MPI_Recv_init MPI_Recv_init_c(*mut c_void; source: i32, tag: i32, comm: MPI_Comm, request: *mut MPI_Request)
-        |elements: Elements| elements.to_receive(source).inspect(|_| unset(request)) => |buffer, code| keep(made(None, Some(buffer)), request, code);
+    (*const c_void; dest: i32, tag: i32, comm: MPI_Comm; request: *mut MPI_Request)
+    |elements: Elements| elements.to_send(dest) => |buffer, request, call| keep(Operation::sending(buffer).persistent(), request, call);
+    MPI_Send_init MPI_Send_init_c, MPI_Ssend_init MPI_Ssend_init_c, MPI_Rsend_init MPI_Rsend_init_c, MPI_Bsend_init MPI_Bsend_init_c;
+
+    (*mut c_void; source: i32, tag: i32, comm: MPI_Comm; request: *mut MPI_Request)
+    |elements: Elements| elements.to_receive(source) => |buffer, request, call| keep(Operation::receiving(buffer).persistent(), request, call);
+    MPI_Recv_init MPI_Recv_init_c;
 }
 
 /// Packs what these requests send.
