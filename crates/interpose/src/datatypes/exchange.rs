@@ -10,7 +10,9 @@ use mpi_abi_sys::types::*;
 
 use super::blocking::received;
 use super::buffer::Elements;
+use super::calls::entry;
 use super::layer::NEXT;
+use super::leaf;
 use super::pending::{Operation, keep};
 use crate::table::Functions;
 
@@ -143,17 +145,20 @@ unsafe fn sendrecv_replace(
     }
 }
 
+/// Defines calls that send and receive, in a width; data of predefined types pass.
 macro_rules! entries {
     ($($both:ident $count:ty, $is_large:literal $body:ident $last:ident: $kind:ty;)*) => {$(
-        #[expect(non_snake_case, reason = "names of the standard")]
-        unsafe extern "C" fn $both(
-            sendbuf: *const c_void, sendcount: $count, sendtype: MPI_Datatype, dest: i32, sendtag: i32, recvbuf: *mut c_void,
-            recvcount: $count, recvtype: MPI_Datatype, source: i32, recvtag: i32, comm: MPI_Comm, $last: $kind,
-        ) -> i32 {
-            let outgoing = (Elements::new(sendbuf, sendcount, sendtype), dest, sendtag);
-            let incoming = (Elements::new(recvbuf, recvcount, recvtype), source, recvtag);
-            // SAFETY: the program's arguments.
-            unsafe { $body(outgoing, incoming, comm, $last, $is_large) }
+        entry! {
+            $both(
+                sendbuf: *const c_void, sendcount: $count, sendtype: MPI_Datatype, dest: i32, sendtag: i32, recvbuf: *mut c_void,
+                recvcount: $count, recvtype: MPI_Datatype, source: i32, recvtag: i32, comm: MPI_Comm, $last: $kind
+            )
+            if leaf::is_predefined(sendtype) && leaf::is_predefined(recvtype),
+            else {
+                let outgoing = (Elements::new(sendbuf, sendcount, sendtype), dest, sendtag);
+                let incoming = (Elements::new(recvbuf, recvcount, recvtype), source, recvtag);
+                $body(outgoing, incoming, comm, $last, $is_large)
+            }
         }
     )*};
 }
@@ -165,16 +170,19 @@ entries! {
     MPI_Isendrecv_c MPI_Count, true isendrecv request: *mut MPI_Request;
 }
 
+/// Defines calls that send and receive in one buffer, in a width; data of predefined types pass.
 macro_rules! replace_entries {
     ($($replace:ident $count:ty, $is_large:literal;)*) => {$(
-        #[expect(non_snake_case, reason = "names of the standard")]
-        unsafe extern "C" fn $replace(
-            buf: *mut c_void, count: $count, datatype: MPI_Datatype, dest: i32, sendtag: i32, source: i32, recvtag: i32,
-            comm: MPI_Comm, status: *mut MPI_Status,
-        ) -> i32 {
-            let outgoing = (Elements::new(buf, count, datatype), dest, sendtag);
-            // SAFETY: the program's arguments.
-            unsafe { sendrecv_replace(outgoing, (source, recvtag), comm, status, $is_large) }
+        entry! {
+            $replace(
+                buf: *mut c_void, count: $count, datatype: MPI_Datatype, dest: i32, sendtag: i32, source: i32, recvtag: i32,
+                comm: MPI_Comm, status: *mut MPI_Status
+            )
+            if leaf::is_predefined(datatype),
+            else {
+                let outgoing = (Elements::new(buf, count, datatype), dest, sendtag);
+                sendrecv_replace(outgoing, (source, recvtag), comm, status, $is_large)
+            }
         }
     )*};
 }

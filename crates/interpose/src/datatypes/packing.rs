@@ -7,6 +7,7 @@ use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::*;
 
 use super::buffer::{self, Elements};
+use super::calls::entry;
 use super::layer::NEXT;
 use super::{device, leaf};
 use crate::table::Functions;
@@ -64,40 +65,41 @@ unsafe fn unpacked(
     Some(bytes)
 }
 
+/// Defines MPI_Pack and MPI_Unpack in a width; data of predefined types pass.
 macro_rules! packs {
     ($($pack:ident $unpack:ident $count:ty;)*) => {$(
-        #[expect(non_snake_case, reason = "names of the standard")]
-        unsafe extern "C" fn $pack(
-            from: *const c_void, count: $count, datatype: MPI_Datatype, to: *mut c_void, size: $count, position: *mut $count,
-            comm: MPI_Comm,
-        ) -> i32 {
-            // SAFETY: the program's arguments.
-            unsafe {
-                if !leaf::is_predefined(datatype) && !position.is_null() && comm != mpi::MPI_COMM_NULL {
-                    let elements = Elements::new(from, count, datatype);
-                    if let Some(bytes) = packed(elements, (to, size.into()), (*position).into()) {
+        entry! {
+            $pack(
+                from: *const c_void, count: $count, datatype: MPI_Datatype, to: *mut c_void, size: $count, position: *mut $count,
+                comm: MPI_Comm
+            )
+            if leaf::is_predefined(datatype) || position.is_null() || comm == mpi::MPI_COMM_NULL,
+            else {
+                let elements = Elements::new(from, count, datatype);
+                match packed(elements, (to, size.into()), (*position).into()) {
+                    Some(bytes) => {
                         *position += bytes as $count;
-                        return 0;
+                        mpi::MPI_SUCCESS
                     }
+                    None => (NEXT.get().$pack)(from, count, datatype, to, size, position, comm),
                 }
-                (NEXT.get().$pack)(from, count, datatype, to, size, position, comm)
             }
         }
-        #[expect(non_snake_case, reason = "names of the standard")]
-        unsafe extern "C" fn $unpack(
-            from: *const c_void, size: $count, position: *mut $count, to: *mut c_void, count: $count, datatype: MPI_Datatype,
-            comm: MPI_Comm,
-        ) -> i32 {
-            // SAFETY: the program's arguments.
-            unsafe {
-                if !leaf::is_predefined(datatype) && !position.is_null() && comm != mpi::MPI_COMM_NULL {
-                    let elements = Elements::new(to, count, datatype);
-                    if let Some(bytes) = unpacked(elements, (from, size.into()), (*position).into()) {
+        entry! {
+            $unpack(
+                from: *const c_void, size: $count, position: *mut $count, to: *mut c_void, count: $count, datatype: MPI_Datatype,
+                comm: MPI_Comm
+            )
+            if leaf::is_predefined(datatype) || position.is_null() || comm == mpi::MPI_COMM_NULL,
+            else {
+                let elements = Elements::new(to, count, datatype);
+                match unpacked(elements, (from, size.into()), (*position).into()) {
+                    Some(bytes) => {
                         *position += bytes as $count;
-                        return 0;
+                        mpi::MPI_SUCCESS
                     }
+                    None => (NEXT.get().$unpack)(from, size, position, to, count, datatype, comm),
                 }
-                (NEXT.get().$unpack)(from, size, position, to, count, datatype, comm)
             }
         }
     )*};

@@ -16,8 +16,8 @@ use crate::table::Functions;
 /// The functions of this file that take requests, over the next ones.
 pub(super) fn of_requests(next: Functions) -> Functions {
     Functions {
-        MPI_Start: start,
-        MPI_Startall: startall,
+        MPI_Start,
+        MPI_Startall,
         ..next
     }
 }
@@ -49,6 +49,24 @@ calls! {
     MPI_Recv_init MPI_Recv_init_c;
 }
 
+entry! {
+    MPI_Start(request: *mut MPI_Request)
+    if pending::is_none() || request.is_null(),
+    else {
+        pack(std::slice::from_ref(&*request));
+        (NEXT.get().MPI_Start)(request)
+    }
+}
+
+entry! {
+    MPI_Startall(count: i32, requests: *mut MPI_Request)
+    if pending::is_none() || count <= 0 || requests.is_null(),
+    else {
+        pack(std::slice::from_raw_parts(requests, count as usize));
+        (NEXT.get().MPI_Startall)(count, requests)
+    }
+}
+
 /// Packs what these requests send.
 unsafe fn pack(requests: &[MPI_Request]) {
     for &request in requests {
@@ -57,25 +75,5 @@ unsafe fn pack(requests: &[MPI_Request]) {
             unsafe { operation.start() };
             pending::put(request, operation);
         }
-    }
-}
-
-unsafe extern "C" fn start(request: *mut MPI_Request) -> i32 {
-    // SAFETY: the program's argument.
-    unsafe {
-        if !pending::is_none() && !request.is_null() {
-            pack(std::slice::from_ref(&*request));
-        }
-        (NEXT.get().MPI_Start)(request)
-    }
-}
-
-unsafe extern "C" fn startall(count: i32, requests: *mut MPI_Request) -> i32 {
-    // SAFETY: the program's arguments.
-    unsafe {
-        if !pending::is_none() && count > 0 && !requests.is_null() {
-            pack(std::slice::from_raw_parts(requests, count as usize));
-        }
-        (NEXT.get().MPI_Startall)(count, requests)
     }
 }
