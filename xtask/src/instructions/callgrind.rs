@@ -91,6 +91,13 @@ pub(super) fn peers(prefix: &Path, source: &str) -> Result<Vec<Library>, String>
 }
 
 impl Library {
+    /// The same, started with further flags of the launcher.
+    pub(super) fn with_flags(mut self, flags: &[&str]) -> Self {
+        self.launcher
+            .extend(flags.iter().map(|&flag| flag.to_owned()));
+        self
+    }
+
     /// Runs a job and gives the costs of the functions `counted_...` of its rank 0.
     pub(super) fn run(&self, job: &Job<'_>) -> Result<Costs, String> {
         let file = self.program.with_extension("callgrind");
