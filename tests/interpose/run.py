@@ -45,6 +45,7 @@ class Host:
         self.calls = self.compile("calls.c", "calls")
         self.datatypes = self.compile("datatypes.c", "datatypes", "-O1")
         self.collectives = self.compile("collectives.c", "collectives", "-O1")
+        self.sessions = self.compile("sessions.c", "sessions", "-O1")
         example = lambda name: self.compile(EXAMPLES / f"{name}.c", name, "-O1", "-Wall", "-Wextra", "-Werror")
         self.halos = [example(name) for name in ("halo_pack", "halo_types")]
         self.threads = self.compile("threads.c", "threads", "-O1", "-pthread")
@@ -176,6 +177,19 @@ def halos_are_exchanged(host):
             found = numbers(layered[2], "datatypes")
             assert found["packed"] == found["unpacked"] == 3 * 26 * ranks, found
             assert found.get("collectives", 0) == (3 * ranks if program.name == "halo_pack" else 0), found
+
+
+def sessions_have_the_layer_too(host):
+    for ranks in (1, 3):
+        command = [host.launcher, "-n", str(ranks), host.sessions]
+        passes(run(command), ranks)
+        layered = host.interposed("--layers", "datatypes", "--stats", command=command, RANKPOINT_INTERPOSE_PATH="pack",
+                                  RANKPOINT_INTERPOSE_COLLECTIVES=1)
+        found = numbers(passes(layered, ranks), "datatypes")
+        # A message and a broadcast in each of nine exchanges. Types that were committed before MPI_Finalize are forgotten.
+        sent, arrived = 9 * ranks + 9, 9 * ranks + 9 * (ranks - 1)
+        assert (found["packed"], found["unpacked"]) == (sent, arrived), found
+        assert found["collectives"] == 10 * ranks and found["types"] == 6 * ranks, found
 
 
 def threads_use_the_same_handles(host):
@@ -402,7 +416,7 @@ def commands_of_endpoints_are_checked(host):
 
 CASES = [
     nothing_in_between_is_not_noticed, three_tools_see_every_call, calls_of_the_program_are_counted, the_start_is_described,
-    datatypes_arrive_as_without_the_layer, collectives_move_packed_data_on_request, halos_are_exchanged, threads_use_the_same_handles, the_rest_remains_as_it_is,
+    datatypes_arrive_as_without_the_layer, collectives_move_packed_data_on_request, halos_are_exchanged, sessions_have_the_layer_too, threads_use_the_same_handles, the_rest_remains_as_it_is,
     rings_and_halos_cross_nodes_as_little_as_possible, each_process_plays_its_new_rank, what_cannot_gain_is_not_placed,
     wrong_arguments_are_reported_by_the_library, tools_see_what_the_layer_sends, our_launcher_has_flags_for_it, preloading_by_hand_works,
     two_copies_are_one, behind_the_library_it_says_so, shells_do_not_notice,

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::*;
 
 use super::{
@@ -49,6 +50,8 @@ pub(crate) fn over(settings: &Settings, next: Functions) -> Functions {
         MPI_Type_commit: commit,
         MPI_Type_dup: dup,
         MPI_Finalize: finalize,
+        MPI_Session_init: session_init,
+        MPI_Session_finalize: session_finalize,
         ..next
     };
     let functions = match settings.collectives {
@@ -94,10 +97,39 @@ unsafe extern "C" fn dup(old: MPI_Datatype, new: *mut MPI_Datatype) -> i32 {
     }
 }
 
+unsafe extern "C" fn session_init(
+    info: MPI_Info,
+    handler: MPI_Errhandler,
+    session: *mut MPI_Session,
+) -> i32 {
+    // SAFETY: the program's arguments.
+    let code = unsafe { (NEXT.get().MPI_Session_init)(info, handler, session) };
+    if code == mpi::MPI_SUCCESS {
+        own::begin_session();
+    }
+    code
+}
+
+unsafe extern "C" fn session_finalize(session: *mut MPI_Session) -> i32 {
+    // SAFETY: the program's argument.
+    unsafe {
+        let is_session = !session.is_null() && *session != mpi::MPI_SESSION_NULL;
+        if is_session && own::end_session() {
+            end();
+        }
+        (NEXT.get().MPI_Session_finalize)(session)
+    }
+}
+
 unsafe extern "C" fn finalize() -> i32 {
+    end();
+    // SAFETY: the program's call.
+    unsafe { (NEXT.get().MPI_Finalize)() }
+}
+
+/// Ends what this layer has in MPI, before that ends.
+fn end() {
     pending::finish_all();
     types::clear();
     own::free();
-    // SAFETY: the program's call.
-    unsafe { (NEXT.get().MPI_Finalize)() }
 }

@@ -121,8 +121,8 @@ fn changed() {
 
 /// Reads a datatype that the program has just committed.
 pub(super) fn learn(datatype: MPI_Datatype) {
-    // Without MPI_COMM_SELF nothing is packed; and keys of attributes end with the last session.
-    if leaf::is_predefined(datatype) || find(datatype).is_some() || !own::is_world() {
+    // Between sessions there are no keys of attributes.
+    if leaf::is_predefined(datatype) || find(datatype).is_some() || !own::is_started() {
         return;
     }
     let Some(decoded) = decode::decode(datatype) else {
