@@ -7,10 +7,10 @@ use std::sync::Arc;
 use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::*;
 
-use super::buffer::{self, Elements, MOST_BYTES};
-use super::leaf;
+use super::buffer::{self, Elements, MOST_BYTES, UNMAPPED};
 use super::pool::Temporary;
 use super::types::Type;
+use super::{device, leaf};
 use crate::table::REAL;
 
 /// An array of a call, in one width or the other.
@@ -241,9 +241,11 @@ impl Block {
         // SAFETY: the program's elements, and room for their bytes.
         unsafe {
             match &self.how {
-                How::There(from) => std::ptr::copy_nonoverlapping(from.cast(), to, self.bytes),
+                How::There(from) if is_readable(*from) => {
+                    std::ptr::copy_nonoverlapping(from.cast(), to, self.bytes);
+                }
                 How::Here(of) => buffer::pack(of, base.expose_provenance(), self.bytes, to),
-                How::Library => {
+                How::There(_) | How::Library => {
                     let (to, bytes) = (to.cast(), self.bytes as MPI_Count);
                     let pack = REAL.get().MPI_Pack_c;
                     return pack(base, count, datatype, to, bytes, &raw mut position, comm);
@@ -264,11 +266,11 @@ impl Block {
         // SAFETY: the program's elements, and as many bytes.
         unsafe {
             match &self.how {
-                How::There(to) => {
+                How::There(to) if is_readable(*to) => {
                     std::ptr::copy_nonoverlapping(from, to.cast_mut().cast(), self.bytes);
                 }
                 How::Here(of) => buffer::unpack(of, base.expose_provenance(), self.bytes, from),
-                How::Library => {
+                How::There(_) | How::Library => {
                     let (to, bytes) = (base.cast_mut(), self.bytes as MPI_Count);
                     let unpack = REAL.get().MPI_Unpack_c;
                     let from = from.cast();
@@ -278,6 +280,11 @@ impl Block {
         }
         mpi::MPI_SUCCESS
     }
+}
+
+/// Whether contiguous data are copied here; the library copies those of a GPU, and reports addresses that have none.
+fn is_readable(address: *const c_void) -> bool {
+    address.addr() >= UNMAPPED && !device::is_device(address.cast())
 }
 
 /// How the bytes of elements of a derived type are had here; `None` where the library packs them.

@@ -165,7 +165,7 @@ impl Elements {
 pub(super) const MOST_BYTES: usize = 1 << 48;
 
 /// No data are at smaller addresses.
-const UNMAPPED: usize = 4096;
+pub(super) const UNMAPPED: usize = 4096;
 
 /// Whether elements reach over address 0, or beyond all addresses: the library reports such buffers.
 fn is_at_null(base: *const c_void, layout: &Layout, count: usize) -> bool {
