@@ -24,13 +24,21 @@ struct Suite {
 /// The exit status of a script that could not get its suite.
 const UNAVAILABLE: i32 = 77;
 
-/// Other ways in which a thorough run goes through the suites of others: further arguments, and a setting. Every receive is offered that
-/// may be; the layer for datatypes packs all that it can.
-const WAYS: [(&[&str], [&str; 2]); 2] = [
-    (&[], ["RANKPOINT_RENDEZVOUS", "write"]),
+/// Another way in which a thorough run goes through the suites of others: further arguments, and settings.
+type Way = (
+    &'static [&'static str],
+    &'static [(&'static str, &'static str)],
+);
+
+/// Every receive is offered that may be; the layer for datatypes packs all that it can, in collectives, too.
+const WAYS: &[Way] = &[
+    (&[], &[("RANKPOINT_RENDEZVOUS", "write")]),
     (
         &["--flags=--layers datatypes"],
-        ["RANKPOINT_INTERPOSE_PATH", "pack"],
+        &[
+            ("RANKPOINT_INTERPOSE_PATH", "pack"),
+            ("RANKPOINT_INTERPOSE_COLLECTIVES", "1"),
+        ],
     ),
 ];
 
@@ -167,10 +175,13 @@ impl Suite {
             (Scope::Quick, _) | (_, Found::Skipped(_)) => return Ok(usual),
             (Scope::Thorough, Found::Tests { .. }) => {}
         }
-        let others = WAYS.iter().map(|(arguments, [variable, value])| {
+        let others = WAYS.iter().map(|(arguments, variables)| {
             let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
-            let found = self.run_where(scope, &arguments, &[(variable, value)]);
-            (format!("{variable}={value}"), found)
+            let found = self.run_where(scope, &arguments, variables);
+            let settings = variables
+                .iter()
+                .map(|(name, value)| format!("{name}={value}"));
+            (settings.collect::<Vec<_>>().join(" "), found)
         });
         let runs = std::iter::once(("as usual".to_owned(), Ok(usual))).chain(others);
         let what = format!("tests of {}, in all ways", self.name);
