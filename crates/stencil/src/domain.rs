@@ -165,6 +165,7 @@ impl<'n> Domain<'n> {
     }
 
     fn routes_by(&self, chosen: Chosen) -> Result<Routes> {
+        self.network.forget();
         let ground = Ground {
             plan: &self.plan,
             fields: &self.arrays.fields,

@@ -8,7 +8,7 @@ use crate::area::HEADER;
 use crate::counters::Counters;
 use crate::error::Result;
 use crate::network::{Network, Work};
-use crate::routes::{Copy, Packed, Routes};
+use crate::routes::{Copy, Routes};
 use crate::sync::Words;
 
 /// An exchange in its course.
@@ -93,12 +93,16 @@ fn timed(sum: &mut Duration, action: impl FnOnce()) {
 }
 
 impl Work for Stages<'_, '_, '_> {
-    fn pack(&mut self, send: usize) {
+    fn pack(&mut self, send: usize, part: usize) {
         let base = self.course.base();
-        if let Some(Packed { layout, buffer }) = &mut self.course.routes.pack[send] {
+        if let Some(packed) = &mut self.course.routes.pack[send] {
+            let each = packed.buffer.len() / packed.parts;
+            let range = (part * each).min(packed.bytes)..((part + 1) * each).min(packed.bytes);
+            let target = packed.buffer[range.clone()].as_mut_ptr();
+            let layout = &packed.layout;
             timed(&mut self.course.counters.pack, || {
-                // SAFETY: the layout is of boxes in the own arrays, the buffer is as long as all of them.
-                unsafe { layout.pack(base, 0..buffer.len(), buffer.as_mut_ptr()) };
+                // SAFETY: the layout is of boxes in the own arrays, and so long is this part of the buffer.
+                unsafe { layout.pack(base, range, target) };
             });
         }
     }
@@ -128,10 +132,11 @@ impl Work for Stages<'_, '_, '_> {
 
     fn unpack(&mut self, receive: usize) {
         let base = self.course.base();
-        if let Some(Packed { layout, buffer }) = &self.course.routes.unpack[receive] {
+        if let Some(packed) = &self.course.routes.unpack[receive] {
             timed(&mut self.course.counters.unpack, || {
+                let (bytes, source) = (packed.bytes, packed.buffer.as_ptr());
                 // SAFETY: the layout is of halos in the own arrays, the buffer is as long as all of them.
-                unsafe { layout.unpack(base, 0..buffer.len(), buffer.as_ptr()) };
+                unsafe { packed.layout.unpack(base, 0..bytes, source) };
             });
         }
     }

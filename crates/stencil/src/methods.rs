@@ -12,11 +12,13 @@ pub enum Method {
     Packed,
     /// The MPI library does, by derived datatypes.
     Typed,
+    /// As `Packed`, in a partitioned message: each part travels as soon as it is packed (MPI-5.0, section 4.2).
+    Partitioned,
 }
 
 impl Method {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Shared, Self::Packed, Self::Typed];
+    pub const ALL: [Self; 4] = [Self::Shared, Self::Packed, Self::Typed, Self::Partitioned];
 }
 
 impl fmt::Display for Method {
@@ -25,6 +27,7 @@ impl fmt::Display for Method {
             Self::Shared => "shared",
             Self::Packed => "packed",
             Self::Typed => "typed",
+            Self::Partitioned => "partitioned",
         })
     }
 }
@@ -32,13 +35,16 @@ impl fmt::Display for Method {
 /// The methods that a domain may use. What a rank sends to itself, it copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Methods {
-    allowed: [bool; 3],
+    allowed: [bool; 4],
 }
 
 impl Methods {
-    /// All of them: the domain measures a few exchanges with each, and takes the fastest within nodes and the fastest between nodes.
+    /// All but `partitioned`, which not every library has: the domain measures a few exchanges with each, and takes the fastest within nodes
+    /// and the fastest between nodes.
     pub const fn all() -> Self {
-        Self { allowed: [true; 3] }
+        Self {
+            allowed: [true, true, true, false],
+        }
     }
 
     /// A single one. Between nodes `shared` becomes `packed`.
@@ -50,9 +56,21 @@ impl Methods {
 
     /// The same without a method.
     #[must_use]
-    pub fn without(mut self, method: Method) -> Self {
+    pub fn without(self, method: Method) -> Self {
+        self.set(method, false)
+    }
+
+    /// The same and another method.
+    #[must_use]
+    pub fn with(self, method: Method) -> Self {
+        self.set(method, true)
+    }
+
+    fn set(mut self, method: Method, is_allowed: bool) -> Self {
         for (allowed, known) in self.allowed.iter_mut().zip(Method::ALL) {
-            *allowed &= known != method;
+            if known == method {
+                *allowed = is_allowed;
+            }
         }
         self
     }
@@ -75,7 +93,7 @@ impl Methods {
 
     /// Those between nodes, the preferred one first.
     pub(crate) fn between_nodes(self) -> Vec<Method> {
-        self.among(&[Method::Packed, Method::Typed])
+        self.among(&[Method::Packed, Method::Typed, Method::Partitioned])
     }
 }
 
@@ -103,6 +121,8 @@ mod tests {
         assert_eq!(shared.between_nodes(), [Method::Packed]);
         let rest = Methods::all().without(Method::Shared);
         assert_eq!(rest.within_nodes(), [Method::Packed, Method::Typed]);
+        let more = rest.with(Method::Partitioned).without(Method::Typed);
+        assert_eq!(more.between_nodes(), [Method::Packed, Method::Partitioned]);
         assert_eq!(
             Methods::all().between_nodes(),
             [Method::Packed, Method::Typed]

@@ -23,6 +23,9 @@ pub(crate) trait Network<'n> {
     /// When another rank has died, where the library reports that.
     fn progress(&self) -> Result<()>;
 
+    /// Frees what is kept of messages whose memory will be used for others. Called by all.
+    fn forget(&self) {}
+
     /// Sends and receives all these messages, and calls the functions of `work` on the way.
     ///
     /// # Safety
@@ -38,8 +41,8 @@ pub(crate) trait Network<'n> {
 
 /// What happens during an exchange.
 pub(crate) trait Work {
-    /// Makes a message ready, just before it is sent.
-    fn pack(&mut self, send: usize);
+    /// Makes a part of a message ready, just before it is sent; messages that are not partitioned have a single one.
+    fn pack(&mut self, send: usize, part: usize);
 
     /// Between the sends and the waits.
     fn meanwhile(&mut self) -> Result<()>;
@@ -77,6 +80,15 @@ pub(crate) enum Data {
         start: *mut u8,
         /// How many.
         bytes: usize,
+    },
+    /// The same in so many parts, which divide the number of bytes.
+    Partitioned {
+        /// The first one.
+        start: *mut u8,
+        /// How many.
+        bytes: usize,
+        /// Parts.
+        parts: usize,
     },
     /// Boxes of arrays, which the library packs.
     Boxes(Vec<ArrayBox>),

@@ -12,7 +12,7 @@ use mpi_abi_sys::constants::{
     MPI_DATATYPE_NULL, MPI_INFO_NULL, MPI_MODE_NOCHECK, MPI_REQUEST_NULL, MPI_UINT64_T,
     MPI_WIN_NULL,
 };
-use mpi_abi_sys::types::{MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Request, MPI_Win};
+use mpi_abi_sys::types::{MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Request, MPI_Win};
 
 use crate::error::{Error, Result};
 use crate::library::{Library, call};
@@ -29,6 +29,8 @@ pub(crate) struct OnAbi<'l> {
     comm: MPI_Comm,
     node: MPI_Comm,
     rank: usize,
+    /// Partitioned messages by their peer, their memory and whether they are sent, which are made once.
+    partitioned: RefCell<HashMap<(usize, *mut u8, bool), MPI_Request>>,
     /// Types of boxes, which are made once.
     types: RefCell<HashMap<Vec<ArrayBox>, MPI_Datatype>>,
 }
@@ -41,6 +43,7 @@ impl<'l> OnAbi<'l> {
             comm: MPI_COMM_NULL,
             node: MPI_COMM_NULL,
             rank: library.rank()?,
+            partitioned: RefCell::default(),
             types: RefCell::default(),
         };
         call!(library, MPI_Comm_dup(MPI_COMM_WORLD, &raw mut made.comm))?;
@@ -79,7 +82,7 @@ impl<'l> OnAbi<'l> {
     /// Address, count and type of a message.
     fn described(&self, data: &Data) -> Result<(*mut c_void, c_int, MPI_Datatype)> {
         match data {
-            Data::Packed { start, bytes } => {
+            Data::Packed { start, bytes } | Data::Partitioned { start, bytes, .. } => {
                 let count = c_int::try_from(*bytes).map_err(|_| {
                     Error::Argument(format!(
                         "a message of {bytes} bytes: expected fewer than 2^31"
@@ -97,6 +100,40 @@ impl<'l> OnAbi<'l> {
                 Ok((start.cast(), 1, datatype))
             }
         }
+    }
+
+    /// The request of a partitioned message.
+    fn partitioned(&self, transfer: &Transfer, is_sent: bool) -> Result<MPI_Request> {
+        let Data::Partitioned {
+            start,
+            bytes,
+            parts,
+        } = transfer.data
+        else {
+            return Ok(MPI_REQUEST_NULL);
+        };
+        let key = (transfer.peer, start, is_sent);
+        if let Some(known) = self.partitioned.borrow().get(&key) {
+            return Ok(*known);
+        }
+        let mut made = MPI_REQUEST_NULL;
+        let (library, peer, comm) = (self.library, transfer.peer as c_int, self.comm);
+        let (count, each) = (parts as c_int, (bytes / parts) as MPI_Count);
+        let (start, info) = (start.cast(), MPI_INFO_NULL);
+        let into = &raw mut made;
+        if is_sent {
+            call!(
+                library,
+                MPI_Psend_init(start, count, each, MPI_BYTE, peer, TAG, comm, info, into)
+            )?;
+        } else {
+            call!(
+                library,
+                MPI_Precv_init(start, count, each, MPI_BYTE, peer, TAG, comm, info, into)
+            )?;
+        }
+        self.partitioned.borrow_mut().insert(key, made);
+        Ok(made)
     }
 
     /// The type of some boxes, relative to the first one.
@@ -211,6 +248,15 @@ impl<'l> Network<'l> for OnAbi<'l> {
         )
     }
 
+    fn forget(&self) {
+        for (_, mut request) in self.partitioned.borrow_mut().drain() {
+            let _ = call!(self.library, MPI_Request_free(&raw mut request));
+        }
+        for (_, mut datatype) in self.types.borrow_mut().drain() {
+            let _ = call!(self.library, MPI_Type_free(&raw mut datatype));
+        }
+    }
+
     unsafe fn exchange(
         &self,
         receives: &[Transfer],
@@ -221,6 +267,11 @@ impl<'l> Network<'l> for OnAbi<'l> {
         let mut requests: Vec<MPI_Request> = vec![MPI_REQUEST_NULL; receives.len() + sends.len()];
         let (arrivals, departures) = requests.split_at_mut(receives.len());
         for (receive, request) in receives.iter().zip(arrivals.iter_mut()) {
+            if let Data::Partitioned { .. } = receive.data {
+                *request = self.partitioned(receive, false)?;
+                call!(library, MPI_Start(request))?;
+                continue;
+            }
             let (start, count, datatype) = self.described(&receive.data)?;
             let from = receive.peer as c_int;
             call!(
@@ -229,7 +280,16 @@ impl<'l> Network<'l> for OnAbi<'l> {
             )?;
         }
         for (index, (send, request)) in sends.iter().zip(departures.iter_mut()).enumerate() {
-            work.pack(index);
+            if let Data::Partitioned { parts, .. } = send.data {
+                *request = self.partitioned(send, true)?;
+                call!(library, MPI_Start(request))?;
+                for part in 0..parts {
+                    work.pack(index, part);
+                    call!(library, MPI_Pready(part as c_int, *request))?;
+                }
+                continue;
+            }
+            work.pack(index, 0);
             let (start, count, datatype) = self.described(&send.data)?;
             let to = send.peer as c_int;
             call!(
@@ -252,9 +312,7 @@ impl<'l> Network<'l> for OnAbi<'l> {
 
 impl Drop for OnAbi<'_> {
     fn drop(&mut self) {
-        for datatype in self.types.get_mut().values_mut() {
-            let _ = call!(self.library, MPI_Type_free(datatype));
-        }
+        self.forget();
         for comm in [&mut self.comm, &mut self.node] {
             if *comm != MPI_COMM_NULL {
                 let _ = call!(self.library, MPI_Comm_free(comm));

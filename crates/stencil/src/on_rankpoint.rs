@@ -9,7 +9,10 @@
 use std::slice;
 use std::sync::atomic::AtomicU64;
 
-use rankpoint::{Communicator, Parts, PartsMut, Request, Section, SectionMut, Source};
+use rankpoint::{
+    Communicator, OneThread, PartitionedReceive, PartitionedSend, Parts, PartsMut, Request, Scope,
+    Section, SectionMut, Source,
+};
 
 use crate::error::Result;
 use crate::network::{ArrayBox, Data, Network, Shared, Transfer, Work};
@@ -77,53 +80,126 @@ impl<'u> Network<'u> for OnRankpoint<'u> {
     ) -> Result<()> {
         let mut failed = Ok(());
         self.comm.scope(|scope| {
-            let mut arrivals = Vec::with_capacity(receives.len());
-            for receive in receives {
-                let from = receive.peer;
-                let request = match &receive.data {
-                    Data::Packed { start, bytes } => {
-                        // SAFETY: the caller's promise.
-                        let into = unsafe { slice::from_raw_parts_mut(*start, *bytes) };
-                        scope.irecv(into, from, TAG)?.without_buffer()
-                    }
-                    Data::Boxes(boxes) => {
-                        let mut parts = PartsMut::new();
-                        for part in boxes {
-                            // SAFETY: the caller's promise.
-                            parts = parts.with(unsafe { section_mut(part) })?;
-                        }
-                        scope.irecv(parts, from, TAG)?.without_buffer()
-                    }
-                };
-                arrivals.push(request);
-            }
+            let arrivals = receives.iter().map(|receive| {
+                // SAFETY: the caller's promise.
+                unsafe { start_receive(scope, receive) }
+            });
+            let arrivals = arrivals.collect::<rankpoint::Result<Vec<_>>>()?;
+            let mut departures = Vec::new();
             for (index, send) in sends.iter().enumerate() {
-                work.pack(index);
-                match &send.data {
-                    Data::Packed { start, bytes } => {
-                        // SAFETY: the caller's promise.
-                        let from = unsafe { slice::from_raw_parts(*start, *bytes) };
-                        scope.isend(from, send.peer, TAG)?;
-                    }
-                    Data::Boxes(boxes) => {
-                        let mut parts = Parts::new();
-                        for part in boxes {
-                            // SAFETY: the caller's promise.
-                            parts = parts.with(unsafe { section(part) })?;
-                        }
-                        scope.isend(parts, send.peer, TAG)?;
-                    }
-                }
+                // SAFETY: the caller's promise.
+                departures.extend(unsafe {
+                    start_send(scope, send, &mut |part| work.pack(index, part))
+                }?);
             }
             failed = work.meanwhile();
             for (index, arrival) in arrivals.into_iter().enumerate() {
-                Request::wait(arrival)?;
+                match arrival {
+                    Arrival::Whole(request) => {
+                        request.wait()?;
+                    }
+                    Arrival::Partitioned(mut request) => {
+                        request.buffer()?;
+                    }
+                }
                 work.unpack(index);
+            }
+            for mut request in departures {
+                request.buffer()?;
             }
             Ok(())
         })?;
         failed
     }
+}
+
+/// Starts a receive.
+///
+/// # Safety
+/// Its memory is valid as long as the scope, and nobody else uses it.
+unsafe fn start_receive<'scope>(
+    scope: &'scope Scope<'scope, '_, OneThread>,
+    receive: &Transfer,
+) -> rankpoint::Result<Arrival<'scope>> {
+    let from = receive.peer;
+    Ok(match &receive.data {
+        Data::Packed { start, bytes } => {
+            // SAFETY: the caller's promise.
+            let into = unsafe { slice::from_raw_parts_mut(*start, *bytes) };
+            Arrival::Whole(scope.irecv(into, from, TAG)?.without_buffer())
+        }
+        Data::Partitioned {
+            start,
+            bytes,
+            parts,
+        } => {
+            // SAFETY: the caller's promise.
+            let into = unsafe { slice::from_raw_parts_mut(*start, *bytes) };
+            let mut request = scope.partitioned_recv_init(into, *parts, from, TAG)?;
+            drop(request.start()?);
+            Arrival::Partitioned(request)
+        }
+        Data::Boxes(boxes) => {
+            let mut parts = PartsMut::new();
+            for part in boxes {
+                // SAFETY: the caller's promise.
+                parts = parts.with(unsafe { section_mut(part) })?;
+            }
+            Arrival::Whole(scope.irecv(parts, from, TAG)?.without_buffer())
+        }
+    })
+}
+
+/// Packs and starts a send; the request of a partitioned one.
+///
+/// # Safety
+/// Its memory is valid as long as the scope, and only `pack` writes it.
+unsafe fn start_send<'scope>(
+    scope: &'scope Scope<'scope, '_, OneThread>,
+    send: &Transfer,
+    pack: &mut dyn FnMut(usize),
+) -> rankpoint::Result<Option<PartitionedSend<'scope, u8, OneThread>>> {
+    let to = send.peer;
+    match &send.data {
+        Data::Packed { start, bytes } => {
+            pack(0);
+            // SAFETY: the caller's promise.
+            let from = unsafe { slice::from_raw_parts(*start, *bytes) };
+            scope.isend(from, to, TAG)?;
+            Ok(None)
+        }
+        Data::Partitioned {
+            start,
+            bytes,
+            parts,
+        } => {
+            // SAFETY: the caller's promise.
+            let from = unsafe { slice::from_raw_parts_mut(*start, *bytes) };
+            let mut request = scope.partitioned_send_init(from, *parts, to, TAG)?;
+            let mut round = request.start()?;
+            for (number, partition) in round.partitions().into_iter().enumerate() {
+                pack(number);
+                partition.ready()?;
+            }
+            drop(round);
+            Ok(Some(request))
+        }
+        Data::Boxes(boxes) => {
+            let mut parts = Parts::new();
+            for part in boxes {
+                // SAFETY: the caller's promise.
+                parts = parts.with(unsafe { section(part) })?;
+            }
+            scope.isend(parts, to, TAG)?;
+            Ok(None)
+        }
+    }
+}
+
+/// A message on its way.
+enum Arrival<'scope> {
+    Whole(Request<'scope, ()>),
+    Partitioned(PartitionedReceive<'scope, u8, OneThread>),
 }
 
 /// The box as a view.

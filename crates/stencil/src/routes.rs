@@ -45,8 +45,14 @@ impl Copy {
 /// A packed message: its buffer, and the halos in the arrays.
 pub(crate) struct Packed {
     pub(crate) layout: Layout,
+    /// Bytes of the halos. The buffer has room for equal parts of them.
+    pub(crate) bytes: usize,
+    pub(crate) parts: usize,
     pub(crate) buffer: Vec<u8>,
 }
+
+/// Parts of a partitioned message.
+const PARTS: usize = 4;
 
 /// Everything that an exchange does.
 #[derive(Default)]
@@ -150,13 +156,27 @@ impl Made {
                 packed: None,
             });
         }
+        let is_partitioned = method == Method::Partitioned;
+        let (bytes, parts) = (
+            ground.bytes(message),
+            if is_partitioned { PARTS } else { 1 },
+        );
         let mut packed = Packed {
             layout: ground.places.layout(ground.fields, boxes)?,
-            buffer: vec![0; ground.bytes(message)],
+            bytes,
+            parts,
+            buffer: vec![0; bytes.next_multiple_of(parts)],
         };
         let start = packed.buffer.as_mut_ptr();
         let bytes = packed.buffer.len();
-        let of = || Data::Packed { start, bytes };
+        let of = || match is_partitioned {
+            false => Data::Packed { start, bytes },
+            true => Data::Partitioned {
+                start,
+                bytes,
+                parts,
+            },
+        };
         Ok(Self {
             data: [of(), of()],
             packed: Some(packed),

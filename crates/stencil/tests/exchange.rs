@@ -115,7 +115,7 @@ fn halos(world: &Communicator<'_>) {
         .flat_map(|methods| radii().into_iter().map(move |radius| (methods, radius)))
     {
         for (boundary, nodes) in [(boundaries[0], 1), (boundaries[1], 2)] {
-            let grid = [29, 31, 33];
+            let grid = [29, 12, 13];
             let mut builder = Domain::on(world, grid)
                 .radius(radius.clone())
                 .boundary(boundary)

@@ -22,7 +22,7 @@ const PROGRAMS: [(&str, &str); 2] = [
 /// Those of a quick run come first.
 const RANKS: &[&str] = &["3", "4", "2", "7"];
 const QUICK_RANKS: usize = 2;
-const METHODS: [&str; 4] = ["auto", "shared", "packed", "typed"];
+const METHODS: [&str; 5] = ["auto", "shared", "packed", "typed", "partitioned"];
 
 /// Where an example runs.
 struct Place {

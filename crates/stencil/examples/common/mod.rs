@@ -37,6 +37,7 @@ pub(crate) enum How {
     Shared,
     Packed,
     Typed,
+    Partitioned,
 }
 
 impl How {
@@ -46,6 +47,7 @@ impl How {
             Self::Shared => Methods::only(Method::Shared),
             Self::Packed => Methods::only(Method::Packed),
             Self::Typed => Methods::only(Method::Typed),
+            Self::Partitioned => Methods::only(Method::Partitioned),
         }
     }
 }
