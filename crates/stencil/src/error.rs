@@ -4,7 +4,6 @@
 use std::fmt;
 
 /// Why something failed.
-#[derive(Debug)]
 pub enum Error {
     /// The grid cannot be divided as it was asked for.
     Plan(stencil_plan::Error),
@@ -29,6 +28,13 @@ impl fmt::Display for Error {
             Self::Library(name, code) => write!(f, "stencil: {name} returned {code}"),
             Self::NoLibrary(text) | Self::Argument(text) => write!(f, "stencil: {text}"),
         }
+    }
+}
+
+/// The sentence, which is what a program prints whose `main` returns an error.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
     }
 }
 

@@ -37,8 +37,11 @@ impl Library {
     /// # Errors
     /// When it cannot be opened, or MPI_Init fails.
     pub fn init(name: &str) -> Result<Self> {
-        let functions = mpi_abi_sys::Library::open(name)
-            .map_err(|error| Error::NoLibrary(format!("{name}: {error}")))?;
+        let functions = mpi_abi_sys::Library::open(name).map_err(|error| {
+            let why = std::error::Error::source(&error);
+            let why = why.map_or_else(String::new, |why| format!(": {why}"));
+            Error::NoLibrary(format!("{name}: {error}{why}"))
+        })?;
         let library = Self {
             functions: Box::new(functions),
         };

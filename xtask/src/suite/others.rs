@@ -5,6 +5,7 @@
 use super::engine;
 use super::found::Found;
 use super::scope::Scope;
+use crate::peers::Peer;
 use crate::tools::{self, Tool};
 use crate::{install, shell};
 
@@ -91,6 +92,29 @@ pub(super) fn applications(scope: Scope) -> Result<Found, String> {
         limit_s: 1800,
     };
     suite.run(scope)
+}
+
+/// Benchmarks of a molecular dynamics code, whose energies are those that MPICH gives, if that can be had.
+pub(super) fn lammps(scope: Scope) -> Result<Found, String> {
+    if let Some(left_out) = scope.left_out() {
+        return Ok(left_out);
+    }
+    let suite = Suite {
+        name: "LAMMPS",
+        script: "tests/applications/lammps.py",
+        arguments: [&[]; 2],
+        needs: &[tools::CC, tools::CXX, tools::MAKE, tools::PYTHON],
+        limit_s: 3600,
+    };
+    let peer = Peer::find("mpich").ok_or("no peer is called mpich")?;
+    let more = match peer.fetch() {
+        Ok(()) => vec!["--peer".to_owned(), peer.prefix().display().to_string()],
+        Err(why) => {
+            shell::say(&format!("not compared with MPICH: {why}"));
+            Vec::new()
+        }
+    };
+    suite.run_where(scope, &more, &[])
 }
 
 /// Ours of jobs on several hosts, which are namespaces of this machine.

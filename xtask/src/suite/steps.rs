@@ -108,6 +108,7 @@ pub(super) const STEPS: &[Step] = &[
     ("hosts-mpich", others::hosts_mpich),
     ("rdma", others::rdma),
     ("applications", others::applications),
+    ("lammps", others::lammps),
     ("instructions", instruction_counts),
     ("release-fast", programs::unchecked),
     ("release-single", programs::without_threads),
