@@ -5,14 +5,20 @@
 //! arithmetic is in integers, so results are equal in all modes and on all grids of threads and processes.
 //!
 //! [`halo`]: halo exchanges of stencils (`halo2d`, `halo3d`, and the solver `uintah`). [`bspmm`]: a product of block-sparse matrices by
-//! one-sided operations. What their programs have in common is in `program`. Tests are in `tests/`.
+//! one-sided operations. [`ebms`]: energy bands that nodes get from each other. What their programs have in common is in `program`, what
+//! most of them report in [`outcome`], values that all processes compute in [`mod@hash`]. Tests are in `tests/`.
 
 #![forbid(unsafe_code)]
 
 pub mod bspmm;
+pub mod ebms;
 mod failure;
 pub mod halo;
+pub mod hash;
+pub mod outcome;
 mod program;
+mod threads;
 
 pub use failure::Failure;
+pub use outcome::Outcome;
 pub use program::Told;

@@ -10,6 +10,7 @@ use super::windows::{FactorEpochs, Factors, Sums};
 use super::work::{Tally, Task};
 use crate::Failure;
 use crate::halo::Mode;
+use crate::threads::together;
 
 /// What the threads of a process counted, and what is in its memory after them.
 #[derive(Default)]
@@ -161,22 +162,4 @@ fn on_endpoint(
     factors.free()?;
     sums.free()?;
     Ok(found)
-}
-
-/// A thread for each item, and what they give, in the order of the items.
-fn together<I: Send, R: Send>(
-    items: impl Iterator<Item = I>,
-    run: impl Fn(I) -> rankpoint::Result<R> + Sync,
-) -> rankpoint::Result<Vec<R>> {
-    let run = &run;
-    std::thread::scope(|scope| {
-        let all: Vec<_> = items.map(|item| scope.spawn(move || run(item))).collect();
-        let ended = all.into_iter().map(|thread| match thread.join() {
-            Ok(outcome) => outcome,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        // All threads are waited for, also after an error.
-        let ended: Vec<_> = ended.collect();
-        ended.into_iter().collect()
-    })
 }

@@ -3,6 +3,8 @@
 
 use commplan::{Coords, Grid, Place};
 
+use crate::hash::hash;
+
 /// Values are modulo this prime, 2^61 - 1.
 pub const MODULUS: u64 = (1 << 61) - 1;
 
@@ -70,20 +72,12 @@ impl Domain {
     }
 }
 
-/// What a cell holds at the start: a hash of its number (the finalizer of SplitMix64).
+/// What a cell holds at the start: a hash of its number.
 pub const fn start(cell: usize) -> u64 {
-    let mut hash = (cell as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (hash ^ (hash >> 31)) % MODULUS
+    hash(cell as u64) % MODULUS
 }
 
 /// What the next step adds to each cell, given the wrapping sum of all cells.
 pub const fn shift_of(sum: u64) -> u64 {
     sum % MODULUS
-}
-
-/// What a cell adds to the checksum of the field, a wrapping sum.
-pub const fn weighted(cell: usize, value: u64) -> u64 {
-    (2 * cell as u64 + 1).wrapping_mul(value)
 }

@@ -7,11 +7,12 @@ use std::time::Instant;
 use commplan::{Channel, Neighbour, Place};
 use rankpoint::{Endpoint, Op, Result, Threads};
 
-use super::domain::{shift_of, start, weighted};
+use super::domain::{shift_of, start};
 use super::job::Job;
 use super::options::Fault;
 use super::patch::{Patch, Side};
 use super::tally::Tally;
+use crate::hash::weighted;
 
 /// Where a thread leaves its borders for the other threads of its process: by direction, and by even and odd steps, so that no
 /// thread overwrites what another one still reads.

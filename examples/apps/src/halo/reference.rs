@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The field computed serially, cell by cell, without patches.
 
-use super::domain::{Domain, shift_of, start, weighted};
+use super::domain::{Domain, shift_of, start};
 use super::patch::reduce;
+use crate::hash::weighted;
 
 /// Cells of all steps that are kept at most.
 const MAX_CELLS: usize = 1 << 22;

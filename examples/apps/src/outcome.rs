@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a run reports: figures that threads counted, times that they measured, and what verification found.
+
+use std::time::{Duration, Instant};
+
+use rankpoint::{Communicator, Op, Threads};
+use serde_json::{Map, Value, json};
+
+use crate::{Failure, Told};
+
+/// What a thread counted and measured. The names are the same in all threads of all processes.
+pub(crate) trait Tally {
+    /// Figures that are summed over all threads, with their names.
+    fn counts(&self) -> Vec<(&'static str, u64)>;
+
+    /// Times, of which that of the slowest thread is kept, with their names.
+    fn times(&self) -> Vec<(&'static str, Duration)>;
+
+    /// What its verification found.
+    fn findings(&self) -> &Findings;
+}
+
+/// What the verification of a thread found.
+#[derive(Clone, Debug, Default)]
+pub struct Findings {
+    /// Values compared.
+    pub verified: u64,
+    /// Values that differ.
+    pub wrong: u64,
+    /// The first of them, in a sentence.
+    pub first_wrong: Option<String>,
+    /// The thread's part of the checksum.
+    pub checksum: u64,
+}
+
+/// Sums over all threads of all ranks, the same on each rank.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What was run.
+    pub about: String,
+    /// What each process created, with its number.
+    pub created: (&'static str, usize),
+    /// Figures that were counted, summed over all threads.
+    pub counts: Vec<(&'static str, u64)>,
+    /// Times of the slowest thread in each.
+    pub times: Vec<(&'static str, Duration)>,
+    /// What verification found; the first difference is one of this process.
+    pub findings: Findings,
+}
+
+impl Findings {
+    /// Compares a value with the expected one; `what` says which value it is.
+    pub(crate) fn compare(&mut self, found: u64, expected: u64, what: impl FnOnce() -> String) {
+        self.verified += 1;
+        if found != expected {
+            self.wrong(|| format!("{} is {found}, expected {expected}", what()));
+        }
+    }
+
+    /// Records that something is wrong.
+    pub(crate) fn wrong(&mut self, what: impl FnOnce() -> String) {
+        self.wrong += 1;
+        self.first_wrong.get_or_insert_with(what);
+    }
+}
+
+impl Outcome {
+    /// Sums up. Called by all ranks.
+    pub(crate) fn of<T: Threads>(
+        world: &Communicator<'_, T>,
+        about: String,
+        created: (&'static str, usize),
+        tallies: &[impl Tally],
+    ) -> Result<Self, Failure> {
+        let (mut counts, mut times) = (Vec::new(), Vec::new());
+        let mut sums = [0u64; 3];
+        for tally in tallies {
+            merge(&mut counts, tally.counts(), u64::wrapping_add);
+            merge(&mut times, tally.times(), Duration::max);
+            let found = tally.findings();
+            let found = [found.verified, found.wrong, found.checksum];
+            let all = sums.iter_mut().zip(found);
+            all.for_each(|(sum, it)| *sum = sum.wrapping_add(it));
+        }
+        let mut values: Vec<u64> = counts.iter().map(|count| count.1).chain(sums).collect();
+        world.all_reduce_in_place(&mut values, Op::SUM)?;
+        let nanoseconds =
+            |time: &(_, Duration)| u64::try_from(time.1.as_nanos()).unwrap_or(u64::MAX);
+        let mut longest: Vec<u64> = times.iter().map(nanoseconds).collect();
+        world.all_reduce_in_place(&mut longest, Op::MAX)?;
+        let (values, sums) = values.split_at(counts.len());
+        let times = times.iter().zip(longest);
+        let first = tallies.iter().map(Tally::findings);
+        let mut first = first.filter_map(|found| found.first_wrong.clone());
+        Ok(Self {
+            about,
+            created,
+            counts: counts
+                .iter()
+                .zip(values)
+                .map(|(it, &sum)| (it.0, sum))
+                .collect(),
+            times: times
+                .map(|(it, time)| (it.0, Duration::from_nanos(time)))
+                .collect(),
+            findings: Findings {
+                verified: sums[0],
+                wrong: sums[1],
+                checksum: sums[2],
+                first_wrong: first.next(),
+            },
+        })
+    }
+
+    /// The figure of a name.
+    pub fn count(&self, name: &str) -> Option<u64> {
+        let mut all = self.counts.iter();
+        all.find_map(|&(it, count)| (it == name).then_some(count))
+    }
+
+    /// Whether verification found nothing.
+    pub const fn is_right(&self) -> bool {
+        self.findings.wrong == 0
+    }
+
+    /// The outcome as lines of text.
+    pub fn text(&self) -> String {
+        let counts = self.counts.iter();
+        let counts: Vec<_> = counts.map(|(name, it)| format!("{it} {name}")).collect();
+        let ms = |time: &Duration| time.as_secs_f64() * 1e3;
+        let times = self.times.iter();
+        let times: Vec<_> = times
+            .map(|(name, it)| format!("{name} {:.3} ms", ms(it)))
+            .collect();
+        let Findings {
+            verified, wrong, ..
+        } = self.findings;
+        let compared = match verified {
+            0 => "nothing compared".to_owned(),
+            _ => format!("{verified} values compared with the serial computation"),
+        };
+        let (kind, number) = self.created;
+        format!(
+            "{}\n\
+             exact  {}\n\
+             exact  {kind} created in each process: {number}\n\
+             real   {} (slowest thread of each)\n\
+             exact  {compared}, {wrong} differ\n\
+             checksum {:016x}\n",
+            self.about,
+            counts.join(", "),
+            times.join(", "),
+            self.findings.checksum
+        )
+    }
+
+    /// The outcome as JSON.
+    pub fn json(&self) -> String {
+        let key = |name: &str| name.replace(' ', "_");
+        let counts = self.counts.iter();
+        let mut exact: Map<String, Value> =
+            counts.map(|&(name, it)| (key(name), json!(it))).collect();
+        exact.insert(key(self.created.0), json!(self.created.1));
+        exact.insert("verified".to_owned(), json!(self.findings.verified));
+        exact.insert("wrong".to_owned(), json!(self.findings.wrong));
+        let checksum = format!("{:016x}", self.findings.checksum);
+        exact.insert("checksum".to_owned(), json!(checksum));
+        let times = self.times.iter();
+        let times: Map<String, Value> = times
+            .map(|(name, it)| (key(name), json!(it.as_secs_f64())))
+            .collect();
+        let all = json!({ "about": self.about, "exact": exact, "real_s": times });
+        format!("{all:#}\n")
+    }
+
+    /// What a program prints of it.
+    pub(crate) fn told(&self, as_json: bool) -> Told {
+        Told {
+            text: if as_json { self.json() } else { self.text() },
+            wrong: self.findings.first_wrong.clone(),
+            is_right: self.is_right(),
+        }
+    }
+}
+
+/// Combines named values with those of the same places.
+fn merge<V: Copy>(
+    all: &mut Vec<(&'static str, V)>,
+    more: Vec<(&'static str, V)>,
+    combine: impl Fn(V, V) -> V,
+) {
+    if all.is_empty() {
+        *all = more;
+        return;
+    }
+    for (one, other) in all.iter_mut().zip(more) {
+        one.1 = combine(one.1, other.1);
+    }
+}
+
+/// Adds the time since `since` to a phase, and begins the next one.
+pub(crate) fn end(phase: &mut Duration, since: &mut Instant) {
+    let now = Instant::now();
+    *phase += now - *since;
+    *since = now;
+}
