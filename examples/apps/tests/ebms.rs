@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a failure fails the test")]
 
+mod page;
+
 use apps::ebms::{Options, run_alone, run_threads};
 use apps::{Failure, Outcome};
 use clap::Parser;
@@ -23,6 +25,15 @@ fn fetched(world: &Communicator<'_, AnyThread>, line: &str) -> Outcome {
     let outcome = run_threads(world, &options(line)).unwrap();
     assert!(outcome.is_right(), "{line}: {}", outcome.text());
     outcome
+}
+
+#[rankpoint::test(ranks = [4], timeout = 120)]
+fn the_example_of_the_page_is_what_is_printed() -> Result<()> {
+    let universe = Universe::init_threaded()?;
+    let (line, printed) = page::example("ebms");
+    let text = fetched(&universe.world(), line).text();
+    assert_eq!(page::exact(&text), printed);
+    Ok(())
 }
 
 #[rankpoint::test(ranks = [1, 2, 3, 4], timeout = 300)]

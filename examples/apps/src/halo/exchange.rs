@@ -49,7 +49,7 @@ pub(super) enum Partner {
 /// A thread at work.
 pub struct Worker<'j, 'u, T: Threads> {
     pub(super) job: &'j Job<'u, T>,
-    place: Place,
+    pub(super) place: Place,
     pub(super) id: usize,
     pub(super) patch: Patch,
     /// Places in the patch and numbers in the field of the own cells.
@@ -259,7 +259,7 @@ fn links<T: Threads>(job: &Job<'_, T>, place: Place, patch: &Patch) -> Vec<Link>
         };
         let sent = match job.options.fault {
             Some(Fault::WrongDirection) => commplan::Direction::opposite(direction),
-            None => direction,
+            _ => direction,
         };
         let ghost = patch.side(direction, Side::Ghost);
         let owners = patch.steps(direction, Side::Ghost);

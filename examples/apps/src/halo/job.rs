@@ -9,6 +9,7 @@ use rankpoint::{AnyThread, Communicator, Endpoint, Tag, Threads};
 use super::app::App;
 use super::domain::Domain;
 use super::exchange::{Slots, Worker};
+use super::mailboxes;
 use super::mode::{MOST_VCIS, Mode};
 use super::options::Options;
 use super::outcome::Outcome;
@@ -52,7 +53,8 @@ impl<'u, T: Threads> Job<'u, T> {
         options: &'u Options,
         app: App,
     ) -> Result<Self, Failure> {
-        let kind = options.mode.plan(options.plan).map_err(Failure::Refused)?;
+        let kind = app.plan(options.mode(app), options.plan);
+        let kind = kind.map_err(Failure::Refused)?;
         let grid = options.grid(app, world.size()).map_err(Failure::Refused)?;
         let planned = Plan::new(&grid, kind, Tag::LARGEST);
         let plan = planned.map_err(|error| Failure::Refused(error.to_string()))?;
@@ -65,7 +67,7 @@ impl<'u, T: Threads> Job<'u, T> {
         }
         let steps = if options.verify { options.steps } else { 0 };
         let reference = Reference::of(&domain, steps, app.has_sum());
-        let hints = options.mode.hints(&plan);
+        let hints = options.mode(app).hints(&plan);
         let objects = if plan.kind() == Kind::Endpoint {
             0
         } else {
@@ -94,6 +96,13 @@ impl<'u, T: Threads> Job<'u, T> {
     }
 }
 
+impl<T: Threads> Job<'_, T> {
+    /// The mode.
+    pub fn mode(&self) -> Mode {
+        self.options.mode(self.app)
+    }
+}
+
 /// Runs a halo exchange with one thread in each process. Called by all ranks of `world`.
 ///
 /// # Errors
@@ -104,12 +113,15 @@ pub fn run_alone<T: Threads>(
     app: App,
 ) -> Result<Outcome, Failure> {
     let job = Job::new(world, options, app)?;
-    let needs_threads = matches!(options.mode, Mode::Endpoint | Mode::Partitioned);
+    let needs_threads = matches!(options.mode(app), Mode::Endpoint | Mode::Partitioned);
     if needs_threads || job.domain.grid.thread_count() > 1 {
         let why = "several threads, endpoints and partitions need a universe for any thread";
         return Err(Failure::Refused(why.to_owned()));
     }
-    let tally = Worker::new(&job, 0).run(None)?;
+    let tally = match app.has_windows() {
+        true => mailboxes::run_alone(&job)?,
+        false => Worker::new(&job, 0).run(None)?,
+    };
     Outcome::of(&job, &[tally])
 }
 
@@ -124,8 +136,9 @@ pub fn run_threads(
     app: App,
 ) -> Result<Outcome, Failure> {
     let job = Job::new(world, options, app)?;
-    let tallies = match options.mode {
+    let tallies = match options.mode(app) {
         Mode::Partitioned => partitions::run(&job)?,
+        _ if app.has_windows() => mailboxes::run(&job)?,
         Mode::Endpoint => run_workers(&job, endpoints(&job)?.into_iter().map(Some).collect())?,
         _ => {
             let none = (0..job.domain.grid.thread_count()).map(|_| None);
@@ -136,7 +149,7 @@ pub fn run_threads(
 }
 
 /// An endpoint for each thread. Called by all ranks.
-fn endpoints<'u>(job: &Job<'u, AnyThread>) -> Result<Vec<Endpoint<'u>>, Failure> {
+pub(super) fn endpoints<'u>(job: &Job<'u, AnyThread>) -> Result<Vec<Endpoint<'u>>, Failure> {
     let count = job.domain.grid.thread_count();
     if count > MOST_VCIS {
         return Err(Failure::Refused(format!(

@@ -3,13 +3,14 @@
 //! the sum of the stencil's cells.
 //!
 //! [`app`]: the programs. [`options`]: the command line. [`mode`]: how messages are mapped to communicators. [`domain`] is the whole field, [`patch`] a
-//! thread's part of it, [`exchange`] a thread's work with its borders as `messages` or `partitions`, [`job`] a process's. [`mod@reference`] computes the field serially,
+//! thread's part of it, [`exchange`] a thread's work with its borders as `messages`, `partitions` or `mailboxes`, [`job`] a process's. [`mod@reference`] computes the field serially,
 //! [`tally`] is what a thread counts, [`outcome`] what is told.
 
 pub mod app;
 pub mod domain;
 pub mod exchange;
 pub mod job;
+mod mailboxes;
 mod messages;
 pub mod mode;
 pub mod options;

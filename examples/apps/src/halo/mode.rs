@@ -2,7 +2,7 @@
 //! How threads expose their parallelism.
 
 use clap::ValueEnum;
-use commplan::{Kind, Plan};
+use commplan::Plan;
 use rankpoint::{Hints, TagVcis};
 
 /// Most VCIs of a process, and so most endpoints, and VCIs of tags.
@@ -52,20 +52,6 @@ impl Mode {
             Self::Window => "window",
             Self::Endpoint => "endpoint",
             Self::Partitioned => "partitioned",
-        }
-    }
-
-    /// The plan of the mode; `comm` is that of mode `comm`.
-    ///
-    /// # Errors
-    /// When a halo exchange has no such mode; the text says why.
-    pub fn plan(self, comm: Kind) -> Result<Kind, String> {
-        match self {
-            Self::Processes | Self::Serial | Self::Tag | Self::Partitioned => Ok(Kind::Tag),
-            Self::Naive => Ok(Kind::Naive),
-            Self::Comm => Ok(comm),
-            Self::Endpoint => Ok(Kind::Endpoint),
-            Self::Window => Err("mode window: a halo exchange has messages, no windows".to_owned()),
         }
     }
 

@@ -15,14 +15,18 @@ const MAX_SIZE: u64 = 4096;
 pub enum Fault {
     /// Threads send the border of the opposite side
     WrongDirection,
+    /// A thread fills a mailbox for the second step before the first border was got from it
+    EarlyReuse,
+    /// A thread forgets to put the flag of a border
+    LostFlag,
 }
 
 /// Options of a halo exchange.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// How threads expose their parallelism
-    #[arg(long, value_enum, default_value = "comm")]
-    pub mode: Mode,
+    /// How threads expose their parallelism (default: comm, of mailbox serial)
+    #[arg(long, value_enum)]
+    pub mode: Option<Mode>,
     /// Threads of a process along each axis (default: one)
     #[arg(long, value_delimiter = ',', value_name = "X,Y[,Z]")]
     pub threads: Vec<usize>,
@@ -53,6 +57,9 @@ pub struct Options {
     /// A barrier of all ranks before each exchange
     #[arg(long)]
     pub barrier: bool,
+    /// Seconds after which a flag of a mailbox counts as lost
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    pub patience: u64,
     /// Seed an error
     #[arg(long, value_enum)]
     pub fault: Option<Fault>,
@@ -62,6 +69,11 @@ pub struct Options {
 }
 
 impl Options {
+    /// The mode: that of the program, unless the options have one.
+    pub fn mode(&self, app: App) -> Mode {
+        self.mode.unwrap_or(app.default_mode())
+    }
+
     /// The grid of a program on so many ranks.
     ///
     /// # Errors
@@ -92,7 +104,7 @@ impl Options {
                 "--procs {procs:?} are {wanted} processes, but there are {ranks} ranks"
             ));
         }
-        if self.mode == Mode::Processes && grid.thread_count() > 1 {
+        if self.mode(app) == Mode::Processes && grid.thread_count() > 1 {
             return Err(format!(
                 "mode processes has one thread in each process, not {threads:?}"
             ));
@@ -103,7 +115,9 @@ impl Options {
                 self.plan.name()
             ));
         }
+        self.check_fault(app, ranks)?;
         let grid = match &self.periodic {
+            None if app.has_windows() => grid.all_periodic(),
             None => grid,
             Some(axes) => grid.periodic_along(axes).map_err(told)?,
         };
@@ -112,6 +126,32 @@ impl Options {
         } else {
             grid
         })
+    }
+}
+
+impl Options {
+    /// Whether the error can be seeded.
+    fn check_fault(&self, app: App, ranks: usize) -> Result<(), String> {
+        let (name, least) = match self.fault {
+            None | Some(Fault::WrongDirection) => return Ok(()),
+            Some(Fault::EarlyReuse) => ("early-reuse", 2),
+            Some(Fault::LostFlag) => ("lost-flag", 1),
+        };
+        if !app.has_windows() {
+            return Err(format!("--fault {name}: {} has no mailboxes", app.name()));
+        }
+        if ranks < 2 {
+            return Err(format!(
+                "--fault {name}: {ranks} process has no mailboxes, expected at least 2 processes"
+            ));
+        }
+        if self.steps < least {
+            let steps = self.steps;
+            return Err(format!(
+                "--fault {name}: {steps} steps, expected at least {least}"
+            ));
+        }
+        Ok(())
     }
 }
 

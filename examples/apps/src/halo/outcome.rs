@@ -7,6 +7,7 @@ use rankpoint::{Op, Threads};
 use serde_json::json;
 
 use super::job::Job;
+use super::mode::Mode;
 use super::tally::{Tally, Times};
 use crate::{Failure, Told};
 
@@ -20,7 +21,9 @@ pub struct Outcome {
     pub about: String,
     /// The mode.
     pub mode: &'static str,
-    /// Communicators, or endpoints, that each process created.
+    /// What the threads of a process communicate with.
+    pub objects: &'static str,
+    /// How many of these each process created.
     pub communicators: usize,
     /// Sums of what threads counted; times are those of the slowest thread in each part.
     pub total: Tally,
@@ -31,7 +34,7 @@ pub struct Outcome {
 impl Outcome {
     /// Sums up. Called by all ranks.
     pub(super) fn of<T: Threads>(job: &Job<'_, T>, tallies: &[Tally]) -> Result<Self, Failure> {
-        let (mut sums, mut longest) = ([0u64; 7], [0u64; 5]);
+        let (mut sums, mut longest) = ([0u64; 8], [0u64; 5]);
         for tally in tallies {
             let all = sums.iter_mut().zip(tally.counts());
             all.for_each(|(sum, count)| *sum = sum.wrapping_add(count));
@@ -55,13 +58,18 @@ impl Outcome {
             total.first_wrong =
                 Some("the checksum is not that of the serial computation".to_owned());
         }
+        let threads = job.domain.grid.thread_count();
+        let (objects, communicators) = match job.mode() {
+            Mode::Window => ("windows", threads),
+            Mode::Endpoint => ("endpoints", job.plan.objects()),
+            _ if job.app.has_windows() => ("windows", 1),
+            _ => ("communicators", job.comms.len()),
+        };
         Ok(Self {
             about: about(job),
-            mode: job.options.mode.name(),
-            communicators: match job.options.mode {
-                super::Mode::Endpoint => job.plan.objects(),
-                _ => job.comms.len(),
-            },
+            mode: job.mode().name(),
+            objects,
+            communicators,
             total,
             is_whole: reference.is_some(),
         })
@@ -91,9 +99,16 @@ impl Outcome {
                 total.wrong
             ),
         };
+        let (away, flags) = match total.flags {
+            0 => ("messages between processes", String::new()),
+            flags => (
+                "borders got from other processes",
+                format!(", {flags} flags put"),
+            ),
+        };
         format!(
             "{}\n\
-             exact  {} messages between processes, {} bytes\n\
+             exact  {} {away}, {} bytes{flags}\n\
              exact  {} borders within processes, {} bytes\n\
              exact  {} {} created\n\
              real   issue {}, completion {}, compute {}, barrier {}, sum {} (slowest thread of each)\n\
@@ -106,7 +121,7 @@ impl Outcome {
             total.messages_inside,
             total.bytes_inside,
             self.communicators,
-            self.objects(),
+            self.objects,
             ms(total.times.issue),
             ms(total.times.completion),
             ms(total.times.compute),
@@ -116,15 +131,6 @@ impl Outcome {
         )
     }
 
-    /// What a process created.
-    fn objects(&self) -> &'static str {
-        if self.mode == super::Mode::Endpoint.name() {
-            "endpoints"
-        } else {
-            "communicators"
-        }
-    }
-
     /// The outcome as JSON.
     pub fn json(&self) -> String {
         let total = &self.total;
@@ -132,7 +138,7 @@ impl Outcome {
         let all = json!({
             "about": self.about, "mode": self.mode,
             "exact": {
-                "messages_away": total.messages_away, "bytes_away": total.bytes_away,
+                "messages_away": total.messages_away, "bytes_away": total.bytes_away, "flags_put": total.flags,
                 "messages_inside": total.messages_inside, "bytes_inside": total.bytes_inside,
                 "communicators": self.communicators, "verified": total.verified, "wrong": total.wrong,
                 "compared_with_serial": self.is_whole, "checksum": format!("{:016x}", total.checksum),
@@ -150,14 +156,14 @@ impl Outcome {
 fn about<T: Threads>(job: &Job<'_, T>) -> String {
     let (grid, options) = (&job.domain.grid, job.options);
     let axes = grid.stencil().axes();
-    let plan = match options.mode {
-        super::Mode::Comm => format!(" (plan {})", options.plan.name()),
+    let plan = match job.mode() {
+        Mode::Comm => format!(" (plan {})", options.plan.name()),
         _ => String::new(),
     };
     format!(
         "{}, mode {}{plan}, {} points, {:?} threads in each of {:?} processes, {} cells along each axis of a patch, {} steps",
         job.app.name(),
-        options.mode.name(),
+        job.mode().name(),
         grid.stencil().points(),
         &grid.threads()[..axes],
         &grid.processes()[..axes],

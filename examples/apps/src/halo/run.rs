@@ -21,7 +21,7 @@ impl Program for App {
     type Options = Options;
 
     fn has_threads(&self, options: &Options) -> bool {
-        options.mode != Mode::Processes
+        options.mode(*self) != Mode::Processes
     }
 
     fn run_alone<T: Threads>(

@@ -21,10 +21,12 @@ pub struct Times {
 /// What a thread counted.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// Messages sent to other processes.
+    /// Messages sent to other processes, or borders got from them.
     pub messages_away: u64,
     /// Their bytes.
     pub bytes_away: u64,
+    /// Flags put into mailboxes.
+    pub flags: u64,
     /// Borders given to threads of the same process.
     pub messages_inside: u64,
     /// Their bytes.
@@ -66,7 +68,7 @@ impl Times {
 }
 
 impl Tally {
-    pub(super) const fn counts(&self) -> [u64; 7] {
+    pub(super) const fn counts(&self) -> [u64; 8] {
         [
             self.messages_away,
             self.bytes_away,
@@ -75,10 +77,11 @@ impl Tally {
             self.verified,
             self.wrong,
             self.checksum,
+            self.flags,
         ]
     }
 
-    pub(super) fn of_counts(counts: [u64; 7]) -> Self {
+    pub(super) fn of_counts(counts: [u64; 8]) -> Self {
         let [
             messages_away,
             bytes_away,
@@ -87,6 +90,7 @@ impl Tally {
             verified,
             wrong,
             checksum,
+            flags,
         ] = counts;
         Self {
             messages_away,
@@ -96,6 +100,7 @@ impl Tally {
             verified,
             wrong,
             checksum,
+            flags,
             ..Self::default()
         }
     }
