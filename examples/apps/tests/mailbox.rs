@@ -140,7 +140,7 @@ fn what_cannot_run_is_refused_with_the_numbers() -> Result<()> {
         ("--mode partitioned", "there are no messages"),
         ("--mode serial --stencil 5", "2 axes, this program 3"),
         (
-            "--mode endpoint --threads 5,13,1",
+            "--mode endpoint --threads 5,13,1 --size 1",
             "65 threads in a process",
         ),
         (
