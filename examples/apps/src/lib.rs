@@ -4,13 +4,15 @@
 //! Each app runs the same computation in several modes, which differ in how its threads expose their parallelism to MPI. The
 //! arithmetic is in integers, so results are equal in all modes and on all grids of threads and processes.
 //!
-//! [`halo`]: halo exchanges of stencils (`halo2d`, `halo3d`, and the solver `uintah`). [`bspmm`]: a product of block-sparse matrices by
-//! one-sided operations. [`ebms`]: energy bands that nodes get from each other. What their programs have in common is in `program`, what
+//! [`halo`]: halo exchanges of stencils (`halo2d`, `halo3d`, the solver `uintah`, and `mailbox`). [`bspmm`]: a product of block-sparse matrices by
+//! one-sided operations. [`ebms`]: energy bands that nodes get from each other. [`circuit`]: active messages to a
+//! polling thread. What their programs have in common is in `program`, what
 //! most of them report in [`outcome`], values that all processes compute in [`mod@hash`]. Tests are in `tests/`.
 
 #![forbid(unsafe_code)]
 
 pub mod bspmm;
+pub mod circuit;
 pub mod ebms;
 mod failure;
 pub mod halo;

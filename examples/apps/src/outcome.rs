@@ -8,13 +8,21 @@ use serde_json::{Map, Value, json};
 
 use crate::{Failure, Told};
 
+/// Figures with their names.
+pub type Figures = Vec<(&'static str, u64)>;
+
 /// What a thread counted and measured. The names are the same in all threads of all processes.
 pub(crate) trait Tally {
     /// Figures that are summed over all threads, with their names.
-    fn counts(&self) -> Vec<(&'static str, u64)>;
+    fn counts(&self) -> Figures;
 
     /// Times, of which that of the slowest thread is kept, with their names.
     fn times(&self) -> Vec<(&'static str, Duration)>;
+
+    /// How many events took how long, by class, summed over all threads.
+    fn histogram(&self) -> Figures {
+        Vec::new()
+    }
 
     /// What its verification found.
     fn findings(&self) -> &Findings;
@@ -41,9 +49,11 @@ pub struct Outcome {
     /// What each process created, with its number.
     pub created: (&'static str, usize),
     /// Figures that were counted, summed over all threads.
-    pub counts: Vec<(&'static str, u64)>,
+    pub counts: Figures,
     /// Times of the slowest thread in each.
     pub times: Vec<(&'static str, Duration)>,
+    /// Events by the time that they took, summed over all threads.
+    pub histogram: Figures,
     /// What verification found; the first difference is one of this process.
     pub findings: Findings,
 }
@@ -72,42 +82,37 @@ impl Outcome {
         created: (&'static str, usize),
         tallies: &[impl Tally],
     ) -> Result<Self, Failure> {
-        let (mut counts, mut times) = (Vec::new(), Vec::new());
+        let all = || tallies.iter();
         let mut sums = [0u64; 3];
-        for tally in tallies {
-            merge(&mut counts, tally.counts(), u64::wrapping_add);
-            merge(&mut times, tally.times(), Duration::max);
-            let found = tally.findings();
+        for found in all().map(Tally::findings) {
             let found = [found.verified, found.wrong, found.checksum];
-            let all = sums.iter_mut().zip(found);
-            all.for_each(|(sum, it)| *sum = sum.wrapping_add(it));
+            let pairs = sums.iter_mut().zip(found);
+            pairs.for_each(|(sum, it)| *sum = sum.wrapping_add(it));
         }
-        let mut values: Vec<u64> = counts.iter().map(|count| count.1).chain(sums).collect();
-        world.all_reduce_in_place(&mut values, Op::SUM)?;
-        let nanoseconds =
-            |time: &(_, Duration)| u64::try_from(time.1.as_nanos()).unwrap_or(u64::MAX);
-        let mut longest: Vec<u64> = times.iter().map(nanoseconds).collect();
-        world.all_reduce_in_place(&mut longest, Op::MAX)?;
-        let (values, sums) = values.split_at(counts.len());
-        let times = times.iter().zip(longest);
-        let first = tallies.iter().map(Tally::findings);
-        let mut first = first.filter_map(|found| found.first_wrong.clone());
+        world.all_reduce_in_place(&mut sums, Op::SUM)?;
+        let mut wrong = all().filter_map(|it| it.findings().first_wrong.clone());
+        let nanoseconds = |tally| {
+            let times = Tally::times(tally).into_iter();
+            let times = times.map(|(name, it)| (name, u64::try_from(it.as_nanos())));
+            let times = times.map(|(name, it)| (name, it.unwrap_or(u64::MAX)));
+            times.collect()
+        };
+        let times = combined(world, all().map(nanoseconds), u64::max, Op::MAX)?;
+        let add = u64::wrapping_add;
         Ok(Self {
             about,
             created,
-            counts: counts
-                .iter()
-                .zip(values)
-                .map(|(it, &sum)| (it.0, sum))
-                .collect(),
+            counts: combined(world, all().map(Tally::counts), add, Op::SUM)?,
+            histogram: combined(world, all().map(Tally::histogram), add, Op::SUM)?,
             times: times
-                .map(|(it, time)| (it.0, Duration::from_nanos(time)))
+                .into_iter()
+                .map(|(name, it)| (name, Duration::from_nanos(it)))
                 .collect(),
             findings: Findings {
                 verified: sums[0],
                 wrong: sums[1],
                 checksum: sums[2],
-                first_wrong: first.next(),
+                first_wrong: wrong.next(),
             },
         })
     }
@@ -140,12 +145,18 @@ impl Outcome {
             _ => format!("{verified} values compared with the serial computation"),
         };
         let (kind, number) = self.created;
+        let classes = self.histogram.iter();
+        let classes: Vec<_> = classes.map(|(name, it)| format!("{name} {it}")).collect();
+        let events = match classes.is_empty() {
+            true => String::new(),
+            false => format!("real   events {}\n", classes.join(", ")),
+        };
         format!(
             "{}\n\
              exact  {}\n\
              exact  {kind} created in each process: {number}\n\
              real   {} (slowest thread of each)\n\
-             exact  {compared}, {wrong} differ\n\
+             {events}exact  {compared}, {wrong} differ\n\
              checksum {:016x}\n",
             self.about,
             counts.join(", "),
@@ -169,7 +180,13 @@ impl Outcome {
         let times: Map<String, Value> = times
             .map(|(name, it)| (key(name), json!(it.as_secs_f64())))
             .collect();
-        let all = json!({ "about": self.about, "exact": exact, "real_s": times });
+        let mut all = json!({ "about": self.about, "exact": exact, "real_s": times });
+        if !self.histogram.is_empty() {
+            let classes = self.histogram.iter();
+            let classes: Map<String, Value> =
+                classes.map(|&(name, it)| (key(name), json!(it))).collect();
+            all["real_events"] = json!(classes);
+        }
         format!("{all:#}\n")
     }
 
@@ -183,19 +200,24 @@ impl Outcome {
     }
 }
 
-/// Combines named values with those of the same places.
-fn merge<V: Copy>(
-    all: &mut Vec<(&'static str, V)>,
-    more: Vec<(&'static str, V)>,
-    combine: impl Fn(V, V) -> V,
-) {
-    if all.is_empty() {
-        *all = more;
-        return;
-    }
-    for (one, other) in all.iter_mut().zip(more) {
-        one.1 = combine(one.1, other.1);
-    }
+/// Combines figures of all threads of all ranks.
+fn combined<T: Threads>(
+    world: &Communicator<'_, T>,
+    tallies: impl Iterator<Item = Figures>,
+    combine: impl Fn(u64, u64) -> u64,
+    op: Op<u64>,
+) -> Result<Figures, Failure> {
+    let merge = |mut all: Figures, more: Figures| {
+        let pairs = all.iter_mut().zip(more);
+        pairs.for_each(|(one, other)| one.1 = combine(one.1, other.1));
+        all
+    };
+    let mut figures = tallies.reduce(merge).unwrap_or_default();
+    let mut values: Vec<u64> = figures.iter().map(|it| it.1).collect();
+    world.all_reduce_in_place(&mut values, op)?;
+    let pairs = figures.iter_mut().zip(values);
+    pairs.for_each(|(figure, value)| figure.1 = value);
+    Ok(figures)
 }
 
 /// Adds the time since `since` to a phase, and begins the next one.

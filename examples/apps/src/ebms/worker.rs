@@ -15,7 +15,7 @@ use super::options::Options;
 use super::problem::Problem;
 use super::stock::Source;
 use crate::hash::weighted;
-use crate::outcome::{self, Findings, end};
+use crate::outcome::{self, Figures, Findings, end};
 
 /// What the workers of a node share, whether they are threads or ranks.
 pub(super) struct Node<'u, T: Threads> {
@@ -57,7 +57,7 @@ struct Times {
 }
 
 impl outcome::Tally for Tally {
-    fn counts(&self) -> Vec<(&'static str, u64)> {
+    fn counts(&self) -> Figures {
         vec![
             ("gets", self.gets),
             ("bytes", self.bytes),
