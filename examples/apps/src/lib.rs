@@ -6,10 +6,13 @@
 //!
 //! [`halo`]: halo exchanges of stencils (`halo2d`, `halo3d`, the solver `uintah`, and `mailbox`). [`bspmm`]: a product of block-sparse matrices by
 //! one-sided operations. [`ebms`]: energy bands that nodes get from each other. [`circuit`]: active messages to a
-//! polling thread. What their programs have in common is in `program`, what
+//! polling thread. [`particles`]: patches that hand particles to each other. What their programs have in common is in `program`, what
 //! most of them report in [`outcome`], values that all processes compute in [`mod@hash`]. Tests are in `tests/`.
 
-#![forbid(unsafe_code)]
+#![deny(
+    unsafe_code,
+    reason = "programs have none; the derived datatypes allow their own"
+)]
 
 pub mod bspmm;
 pub mod circuit;
@@ -18,6 +21,7 @@ mod failure;
 pub mod halo;
 pub mod hash;
 pub mod outcome;
+pub mod particles;
 mod program;
 mod threads;
 

@@ -2,6 +2,7 @@
 //! The threads of a process.
 
 use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A thread for each item, and what they give, in the order of the items.
 pub(crate) fn together<I: Send, R: Send>(
@@ -19,6 +20,11 @@ pub(crate) fn together<I: Send, R: Send>(
         let ended: Vec<_> = ended.collect();
         ended.into_iter().collect()
     })
+}
+
+/// What a mutex holds. A thread that panicked ends the job, so no other one goes on with half a value for long.
+pub(crate) fn unpoisoned<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Part `index` of `count` parts of a range, which differ by at most one in length.

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Barrier, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::message::Kind;
+use crate::threads::unpoisoned;
 
 /// Voltages of own nodes and ghosts, and charges of own nodes. The mutex and the barrier order what is read and written.
 pub(super) struct Board {
@@ -62,8 +63,7 @@ impl Board {
     }
 
     fn events(&self) -> MutexGuard<'_, Events> {
-        // A thread that panicked ends the job.
-        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(&self.events)
     }
 
     /// A handler has taken values.

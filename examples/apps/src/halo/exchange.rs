@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One thread's work. How its borders reach other processes is in [`super::messages`] and [`super::partitions`].
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Instant;
 
 use commplan::{Channel, Neighbour, Place};
@@ -13,6 +13,7 @@ use super::options::Fault;
 use super::patch::{Patch, Side};
 use super::tally::Tally;
 use crate::hash::weighted;
+use crate::threads::unpoisoned;
 
 /// Where a thread leaves its borders for the other threads of its process: by direction, and by even and odd steps, so that no
 /// thread overwrites what another one still reads.
@@ -275,9 +276,4 @@ fn links<T: Threads>(job: &Job<'_, T>, place: Place, patch: &Patch) -> Vec<Link>
         })
     };
     job.directions.iter().enumerate().filter_map(link).collect()
-}
-
-/// What a mutex holds. A thread that panicked ends the job, so no other one goes on with half a value for long.
-pub(super) fn unpoisoned<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,7 +6,8 @@ use std::time::Instant;
 use commplan::Channel;
 use rankpoint::{Communicator, Result, Threads};
 
-use super::exchange::{Link, Partner, Worker, unpoisoned};
+use super::exchange::{Link, Partner, Worker};
+use crate::threads::unpoisoned;
 
 impl<T: Threads> Worker<'_, '_, T> {
     /// Exchanges the borders of a step by messages; `comm_of` gives the communicator or endpoint of a number of the plan.

@@ -89,26 +89,8 @@ impl Options {
                 stencil.axes()
             ));
         }
-        let threads = match self.threads.is_empty() {
-            true => vec![1; axes],
-            false => self.threads.clone(),
-        };
-        let procs = match self.procs.is_empty() {
-            true => balanced(axes, ranks)?,
-            false => self.procs.clone(),
-        };
-        let grid = Grid::new(stencil, &threads, &procs).map_err(told)?;
-        if grid.process_count() != ranks {
-            let wanted = grid.process_count();
-            return Err(format!(
-                "--procs {procs:?} are {wanted} processes, but there are {ranks} ranks"
-            ));
-        }
-        if self.mode(app) == Mode::Processes && grid.thread_count() > 1 {
-            return Err(format!(
-                "mode processes has one thread in each process, not {threads:?}"
-            ));
-        }
+        let extents = [&self.threads[..], &self.procs[..]];
+        let grid = grid(stencil, extents, self.mode(app), ranks)?;
         if !matches!(self.plan, Kind::Edge | Kind::Merged) {
             return Err(format!(
                 "--plan {}: expected edge or merged",
@@ -153,6 +135,41 @@ impl Options {
         }
         Ok(())
     }
+}
+
+/// The grid of a stencil with extents of threads and of processes; none are one thread, and processes as balanced as the number of ranks
+/// allows.
+///
+/// # Errors
+/// When numbers do not fit together; the text tells which.
+pub(crate) fn grid(
+    stencil: Stencil,
+    [threads, procs]: [&[usize]; 2],
+    mode: Mode,
+    ranks: usize,
+) -> Result<Grid, String> {
+    let axes = stencil.axes();
+    let threads = match threads {
+        [] => vec![1; axes],
+        _ => threads.to_vec(),
+    };
+    let procs = match procs {
+        [] => balanced(axes, ranks)?,
+        _ => procs.to_vec(),
+    };
+    let grid = Grid::new(stencil, &threads, &procs).map_err(|error| error.to_string())?;
+    if grid.process_count() != ranks {
+        let wanted = grid.process_count();
+        return Err(format!(
+            "--procs {procs:?} are {wanted} processes, but there are {ranks} ranks"
+        ));
+    }
+    if mode == Mode::Processes && grid.thread_count() > 1 {
+        return Err(format!(
+            "mode processes has one thread in each process, not {threads:?}"
+        ));
+    }
+    Ok(grid)
 }
 
 fn balanced(axes: usize, ranks: usize) -> Result<Vec<usize>, String> {
