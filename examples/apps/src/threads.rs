@@ -32,3 +32,8 @@ pub(crate) const fn part(all: &Range<usize>, index: usize, count: usize) -> Rang
     let length = all.end - all.start;
     all.start + length * index / count..all.start + length * (index + 1) / count
 }
+
+/// Which of `count` parts of so many items has an item: the inverse of [`part`].
+pub(crate) const fn part_with(item: usize, length: usize, count: usize) -> usize {
+    ((item + 1) * count - 1) / length
+}

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::hash::{hash, hash_of};
-use crate::threads::part;
+use crate::threads::{part, part_with};
 
 /// A wire. The process that owns the node at its beginning computes its current.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -73,7 +73,7 @@ impl Circuit {
 
     /// The process that owns a node.
     pub const fn owner(&self, node: usize) -> usize {
-        ((node + 1) * self.processes - 1) / self.nodes
+        part_with(node, self.nodes, self.processes)
     }
 
     /// Voltages of all nodes at the start.
