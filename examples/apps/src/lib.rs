@@ -7,7 +7,7 @@
 //! [`halo`]: halo exchanges of stencils (`halo2d`, `halo3d`, the solver `uintah`, and `mailbox`). [`bspmm`]: a product of block-sparse matrices by
 //! one-sided operations. [`ebms`]: energy bands that nodes get from each other. [`circuit`]: active messages to a
 //! polling thread. [`particles`]: patches that hand particles to each other. [`irregular`]: labels of a graph, sent to whom
-//! they concern. What their programs have in common is in `program`, what
+//! they concern. [`collectives`]: sums of vectors that all threads have. What their programs have in common is in `program`, what
 //! most of them report in [`outcome`], values that all processes compute in [`mod@hash`]. Tests are in `tests/`.
 
 #![deny(
@@ -17,6 +17,7 @@
 
 pub mod bspmm;
 pub mod circuit;
+pub mod collectives;
 pub mod ebms;
 mod failure;
 pub mod halo;
