@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The field of all threads of all processes.
 
-use commplan::{Coords, Grid, Place};
+use commplan::{Coords, Grid, Place, Stencil};
 
 use crate::hash::hash;
 
@@ -15,12 +15,26 @@ pub struct Domain {
     pub grid: Grid,
     /// Cells along each axis of a patch.
     pub size: usize,
+    /// The cells that a step reads. Deep halos need messages along more directions.
+    pub stencil: Stencil,
+    /// Ghost cells on each side of a patch along each axis of the stencil.
+    pub depth: usize,
 }
 
 impl Domain {
+    /// A field whose patches have one ghost cell on each side, for the stencil of the grid.
+    pub const fn new(grid: Grid, size: usize) -> Self {
+        Self {
+            stencil: grid.stencil(),
+            grid,
+            size,
+            depth: 1,
+        }
+    }
+
     /// Cells along an axis of a patch: one along axes that the stencil does not have.
     pub fn patch_extent(&self, axis: usize) -> usize {
-        if axis < self.grid.stencil().axes() {
+        if axis < self.stencil.axes() {
             self.size
         } else {
             1

@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 use std::time::Instant;
 
-use commplan::{Channel, Neighbour, Place};
+use commplan::{Channel, Direction, Grid, Neighbour, Place};
 use rankpoint::{Endpoint, Op, Result, Threads};
 
 use super::domain::{shift_of, start};
@@ -15,7 +15,7 @@ use super::tally::Tally;
 use crate::hash::weighted;
 use crate::threads::unpoisoned;
 
-/// Where a thread leaves its borders for the other threads of its process: by direction, and by even and odd steps, so that no
+/// Where a thread leaves its borders for the other threads of its process: by direction, and by even and odd rounds, so that no
 /// thread overwrites what another one still reads.
 pub type Slots = Vec<[Mutex<Vec<u64>>; 2]>;
 
@@ -56,6 +56,8 @@ pub struct Worker<'j, 'u, T: Threads> {
     /// Places in the patch and numbers in the field of the own cells.
     cells: Vec<(usize, usize)>,
     pub(super) links: Vec<Link>,
+    /// Whether there are cells of others below and above along each axis; beyond the domain all are zero.
+    open: [[bool; 2]; 3],
     pub(super) tally: Tally,
     /// What the next step adds to each cell.
     shift: u64,
@@ -85,6 +87,7 @@ impl<'j, 'u, T: Threads> Worker<'j, 'u, T> {
             patch,
             cells,
             links,
+            open: [0, 1, 2].map(|axis| [-1, 1].map(|side| is_open(grid, place, axis, side))),
             tally: Tally::default(),
             shift: 0,
         }
@@ -96,27 +99,34 @@ impl<'j, 'u, T: Threads> Worker<'j, 'u, T> {
     /// The first one of a call, when errors do not end the job.
     pub fn run(mut self, endpoint: Option<&Endpoint<'u>>) -> Result<Tally> {
         let job = self.job;
-        for step in 0..job.options.steps {
+        for round in 0..job.options.rounds() {
             self.wait_for_all(endpoint)?;
             match endpoint {
-                Some(endpoint) => self.exchange(step, |_| endpoint)?,
-                None => self.exchange(step, |object| &job.comms[object])?,
+                Some(endpoint) => self.exchange(round, |_| endpoint)?,
+                None => self.exchange(round, |object| &job.comms[object])?,
             }
-            self.compute(step, endpoint)?;
+            self.compute(round, endpoint)?;
         }
         Ok(self.finish())
     }
 
-    /// A step after its exchange.
-    pub(super) fn compute(&mut self, step: usize, endpoint: Option<&Endpoint<'u>>) -> Result<()> {
-        if self.job.options.verify {
-            self.verify_ghosts(step);
+    /// The steps after an exchange: as many as halos are deep. Each leaves one ghost cell less on each side, where there are any.
+    pub(super) fn compute(&mut self, round: usize, endpoint: Option<&Endpoint<'u>>) -> Result<()> {
+        let (options, depth) = (self.job.options, self.job.domain.depth);
+        let first = round * depth;
+        if options.verify {
+            self.verify_ghosts(first);
         }
-        let begin = Instant::now();
-        self.patch.update(self.shift);
-        self.tally.times.compute += begin.elapsed();
-        if self.job.app.has_sum() {
-            self.shift = self.sum_over_cells(endpoint)?;
+        for left in (0..depth.min(options.steps - first)).rev() {
+            let begin = Instant::now();
+            let reach = self
+                .open
+                .map(|sides| sides.map(|is_open| left * usize::from(is_open)));
+            self.patch.update(self.shift, reach);
+            self.tally.times.compute += begin.elapsed();
+            if self.job.app.has_sum() {
+                self.shift = self.sum_over_cells(endpoint)?;
+            }
         }
         Ok(())
     }
@@ -248,6 +258,14 @@ fn verify<T: Threads>(
     });
 }
 
+/// Whether there are cells of a thread beside a place, along an axis to one side.
+fn is_open(grid: &Grid, place: Place, axis: usize, side: i8) -> bool {
+    let mut direction = [0; 3];
+    direction[axis] = side;
+    axis < grid.stencil().axes()
+        && grid.neighbour(place, Direction(direction)) != Neighbour::Outside
+}
+
 /// The neighbours of a thread.
 fn links<T: Threads>(job: &Job<'_, T>, place: Place, patch: &Patch) -> Vec<Link> {
     let grid = &job.domain.grid;
@@ -259,7 +277,7 @@ fn links<T: Threads>(job: &Job<'_, T>, place: Place, patch: &Patch) -> Vec<Link>
             Neighbour::Away(_) => Partner::Process(job.plan.comm_for(place, direction)?),
         };
         let sent = match job.options.fault {
-            Some(Fault::WrongDirection) => commplan::Direction::opposite(direction),
+            Some(Fault::WrongDirection) => Direction::opposite(direction),
             _ => direction,
         };
         let ghost = patch.side(direction, Side::Ghost);

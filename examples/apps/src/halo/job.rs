@@ -59,7 +59,11 @@ impl<'u, T: Threads> Job<'u, T> {
         let planned = Plan::new(&grid, kind, Tag::LARGEST);
         let plan = planned.map_err(|error| Failure::Refused(error.to_string()))?;
         let size = options.size as usize;
-        let domain = Domain { grid, size };
+        let domain = Domain {
+            stencil: options.stencil(app),
+            depth: options.depth as usize,
+            ..Domain::new(grid, size)
+        };
         if domain.cells().is_none() {
             return Err(Failure::Refused(
                 "more cells than can be counted".to_owned(),

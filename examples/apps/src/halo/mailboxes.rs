@@ -4,8 +4,8 @@
 //! A thread has a mailbox for each neighbour in another process. Only that neighbour gets from it, and only that neighbour puts its flags.
 //! Windows of several threads divide the mailboxes by the thread that gets from them, so no memory is there twice.
 //!
-//! Flags hold the number of steps. The owner fills the mailbox for a step when `DONE` has reached the number of steps before, and the
-//! neighbour gets it when its own `READY` has reached the number that includes this step.
+//! Flags hold the number of exchanges. The owner fills the mailbox when `DONE` has reached the number of exchanges before, and the
+//! neighbour gets it when its own `READY` has reached the number that includes this one.
 
 use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
@@ -52,9 +52,9 @@ struct Correspondent {
 /// The part of a thread in a seeded error.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Seeded {
-    /// It fills its mailbox for the second step before the neighbour has got the first border.
+    /// It fills its mailbox for the second exchange before the neighbour has got the first border.
     FillsEarly,
-    /// It gets the first border when the flag of the second step is there.
+    /// It gets the first border when the flag of the second one is there.
     GetsLate,
     /// It forgets the flag of the first border.
     LosesFlag,
@@ -62,7 +62,8 @@ enum Seeded {
 
 /// Values of a mailbox.
 const fn stride<T: Threads>(job: &Job<'_, T>) -> usize {
-    BORDER + job.domain.size * job.domain.size
+    // No border is larger than a face.
+    BORDER + job.domain.depth * job.domain.size * job.domain.size
 }
 
 /// Values of the mailboxes of a thread, or of those that one thread of each process gets from.
@@ -143,17 +144,17 @@ fn exchange_all<T: Threads, C: Threads>(
 ) -> Result<Tally> {
     let mut worker = Worker::new(job, id);
     let correspondents = correspondents(&worker);
-    for step in 0..job.options.steps {
+    for round in 0..job.options.rounds() {
         worker.wait_for_all(endpoint)?;
         for correspondent in &correspondents {
-            worker.fill(step, correspondent, boxes)?;
+            worker.fill(round, correspondent, boxes)?;
         }
-        worker.leave_borders(step);
+        worker.leave_borders(round);
         for correspondent in &correspondents {
-            worker.fetch(step, correspondent, boxes)?;
+            worker.fetch(round, correspondent, boxes)?;
         }
-        worker.pick_up_borders(step);
-        worker.compute(step, endpoint)?;
+        worker.pick_up_borders(round);
+        worker.compute(round, endpoint)?;
     }
     Ok(worker.finish())
 }
@@ -223,14 +224,14 @@ impl<T: Threads> Worker<'_, '_, T> {
     /// Fills the mailbox for a neighbour, and puts the flag that it is ready.
     fn fill<C: Threads>(
         &mut self,
-        step: usize,
+        round: usize,
         to: &Correspondent,
         boxes: &Boxes<'_, C>,
     ) -> Result<()> {
         let begin = Instant::now();
-        let is_early = to.fault == Some(Seeded::FillsEarly) && step == 1;
+        let is_early = to.fault == Some(Seeded::FillsEarly) && round == 1;
         if !is_early {
-            self.await_flag(to, (DONE, step), boxes)?;
+            self.await_flag(to, (DONE, round), boxes)?;
         }
         let (window, index) = to.own;
         let local = boxes.windows[window].local();
@@ -239,8 +240,8 @@ impl<T: Threads> Worker<'_, '_, T> {
         for (at, &value) in link.outgoing.iter().enumerate() {
             local.store(index + BORDER + at, value);
         }
-        if !(to.fault == Some(Seeded::LosesFlag) && step == 0) {
-            self.put_flag(to, (READY, step + 1), boxes)?;
+        if !(to.fault == Some(Seeded::LosesFlag) && round == 0) {
+            self.put_flag(to, (READY, round + 1), boxes)?;
         }
         self.tally.times.issue += begin.elapsed();
         Ok(())
@@ -249,13 +250,13 @@ impl<T: Threads> Worker<'_, '_, T> {
     /// Gets the border of a neighbour when it is ready, and puts the flag that the mailbox may be used again.
     fn fetch<C: Threads>(
         &mut self,
-        step: usize,
+        round: usize,
         from: &Correspondent,
         boxes: &Boxes<'_, C>,
     ) -> Result<()> {
         let begin = Instant::now();
-        let is_late = from.fault == Some(Seeded::GetsLate) && step == 0;
-        self.await_flag(from, (READY, step + 1 + usize::from(is_late)), boxes)?;
+        let is_late = from.fault == Some(Seeded::GetsLate) && round == 0;
+        self.await_flag(from, (READY, round + 1 + usize::from(is_late)), boxes)?;
         let epoch = &boxes.epochs[self.id % boxes.epochs.len()];
         let (rank, index) = from.other;
         let link = &mut self.links[from.link];
@@ -264,7 +265,7 @@ impl<T: Threads> Worker<'_, '_, T> {
         self.patch.set(&link.ghost, &link.incoming);
         self.tally.messages_away += 1;
         self.tally.bytes_away += size_of_val(&link.incoming[..]) as u64;
-        self.put_flag(from, (DONE, step + 1), boxes)?;
+        self.put_flag(from, (DONE, round + 1), boxes)?;
         self.tally.times.completion += begin.elapsed();
         Ok(())
     }
@@ -273,14 +274,14 @@ impl<T: Threads> Worker<'_, '_, T> {
     fn put_flag<C: Threads>(
         &mut self,
         to: &Correspondent,
-        (flag, steps): (usize, usize),
+        (flag, rounds): (usize, usize),
         boxes: &Boxes<'_, C>,
     ) -> Result<()> {
         let epoch = &boxes.epochs[self.id % boxes.epochs.len()];
         let (rank, index) = to.other;
         // PAIRS: mailbox.flag. What this thread wrote to its own mailbox, or read from the neighbour's, comes before the flag.
         fence(Ordering::Release);
-        epoch.put(&[steps as u64], rank, index + flag)?;
+        epoch.put(&[rounds as u64], rank, index + flag)?;
         epoch.flush(rank)?;
         self.tally.flags += 1;
         Ok(())
@@ -290,7 +291,7 @@ impl<T: Threads> Worker<'_, '_, T> {
     fn await_flag<C: Threads>(
         &mut self,
         from: &Correspondent,
-        (flag, steps): (usize, usize),
+        (flag, rounds): (usize, usize),
         boxes: &Boxes<'_, C>,
     ) -> Result<()> {
         let (window, index) = from.own;
@@ -299,10 +300,10 @@ impl<T: Threads> Worker<'_, '_, T> {
             Instant::now(),
             Duration::from_secs(self.job.options.patience),
         );
-        while local.load(index + flag) < steps as u64 {
+        while local.load(index + flag) < rounds as u64 {
             if begin.elapsed() > patience {
                 let found = local.load(index + flag);
-                self.lost(from, (flag, steps), found);
+                self.lost(from, (flag, rounds), found);
                 break;
             }
             boxes.comm.try_probe(Source::Any, Tag::Any)?;
@@ -314,7 +315,7 @@ impl<T: Threads> Worker<'_, '_, T> {
     }
 
     #[cold]
-    fn lost(&mut self, from: &Correspondent, (flag, steps): (usize, usize), found: u64) {
+    fn lost(&mut self, from: &Correspondent, (flag, rounds): (usize, usize), found: u64) {
         let Place { process, thread } = self.place;
         let direction = self.job.directions[self.links[from.link].direction].0;
         let name = if flag == READY { "ready" } else { "done" };
@@ -322,7 +323,7 @@ impl<T: Threads> Worker<'_, '_, T> {
         self.tally.wrong += 1;
         self.tally.first_wrong.get_or_insert_with(|| {
             format!(
-                "process {process:?}, thread {thread:?}: the flag '{name}' of the neighbour in direction {direction:?} is {found} after {patience} s, expected {steps}"
+                "process {process:?}, thread {thread:?}: the flag '{name}' of the neighbour in direction {direction:?} is {found} after {patience} s, expected {rounds}"
             )
         });
     }

@@ -10,10 +10,10 @@ use super::exchange::{Link, Partner, Worker};
 use crate::threads::unpoisoned;
 
 impl<T: Threads> Worker<'_, '_, T> {
-    /// Exchanges the borders of a step by messages; `comm_of` gives the communicator or endpoint of a number of the plan.
+    /// Exchanges borders by messages; `comm_of` gives the communicator or endpoint of a number of the plan.
     pub(super) fn exchange<'c, 'v: 'c, C: Threads + 'c>(
         &mut self,
-        step: usize,
+        round: usize,
         comm_of: impl Fn(usize) -> &'c Communicator<'v, C>,
     ) -> Result<()> {
         let begin = Instant::now();
@@ -38,7 +38,7 @@ impl<T: Threads> Worker<'_, '_, T> {
                 self.tally.bytes_away += link.bytes();
             }
         }
-        self.leave_borders(step);
+        self.leave_borders(round);
         self.tally.times.issue += begin.elapsed();
 
         let begin = Instant::now();
@@ -51,15 +51,15 @@ impl<T: Threads> Worker<'_, '_, T> {
             self.links[index].outgoing = send.wait()?.0;
         }
         self.tally.times.completion += begin.elapsed();
-        self.pick_up_borders(step);
+        self.pick_up_borders(round);
         Ok(())
     }
 
     /// Leaves borders where the other threads of the process pick them up.
-    pub(super) fn leave_borders(&mut self, step: usize) {
+    pub(super) fn leave_borders(&mut self, round: usize) {
         let slots = &self.job.slots[self.id];
         for link in self.links.iter().filter(|link| link.is_inside()) {
-            let mut slot = unpoisoned(&slots[link.direction][step % 2]);
+            let mut slot = unpoisoned(&slots[link.direction][round % 2]);
             self.patch.get(&link.own, &mut slot);
             self.tally.messages_inside += 1;
             self.tally.bytes_inside += link.bytes();
@@ -67,7 +67,7 @@ impl<T: Threads> Worker<'_, '_, T> {
     }
 
     /// Waits for the other threads of the process, and takes what they left for this one.
-    pub(super) fn pick_up_borders(&mut self, step: usize) {
+    pub(super) fn pick_up_borders(&mut self, round: usize) {
         let begin = Instant::now();
         self.job.threads.wait();
         self.tally.times.barrier += begin.elapsed();
@@ -77,7 +77,7 @@ impl<T: Threads> Worker<'_, '_, T> {
         for link in &self.links {
             if let Partner::Thread(other) = link.to {
                 // The opposite direction, in which the other thread sent.
-                let slot = &self.job.slots[other][directions - 1 - link.direction][step % 2];
+                let slot = &self.job.slots[other][directions - 1 - link.direction][round % 2];
                 let slot = unpoisoned(slot);
                 self.patch.set(&link.ghost, &slot);
             }

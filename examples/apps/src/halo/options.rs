@@ -15,7 +15,7 @@ const MAX_SIZE: u64 = 4096;
 pub enum Fault {
     /// Threads send the border of the opposite side
     WrongDirection,
-    /// A thread fills a mailbox for the second step before the first border was got from it
+    /// A thread fills a mailbox for the second exchange before the first border was got from it
     EarlyReuse,
     /// A thread forgets to put the flag of a border
     LostFlag,
@@ -39,6 +39,9 @@ pub struct Options {
     /// Cells along each axis of a thread's patch
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=MAX_SIZE))]
     pub size: u64,
+    /// Cells that halos are deep: they are exchanged every so many steps, and threads compute those of others meanwhile
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=MAX_SIZE))]
+    pub depth: u64,
     /// Number of steps
     #[arg(long, default_value_t = 10)]
     pub steps: usize,
@@ -74,14 +77,24 @@ impl Options {
         self.mode.unwrap_or(app.default_mode())
     }
 
-    /// The grid of a program on so many ranks.
+    /// The cells that a step reads.
+    pub fn stencil(&self, app: App) -> Stencil {
+        self.stencil.unwrap_or(app.default_stencil())
+    }
+
+    /// Exchanges in all steps.
+    pub const fn rounds(&self) -> usize {
+        self.steps.div_ceil(self.depth as usize)
+    }
+
+    /// The grid of a program on so many ranks, with the stencil of its messages. Deep halos have corners, whatever a step reads.
     ///
     /// # Errors
     /// When numbers do not fit together; the text tells which.
     pub fn grid(&self, app: App, ranks: usize) -> Result<Grid, String> {
         let told = |error: Error| error.to_string();
         let axes = app.axes();
-        let stencil = self.stencil.unwrap_or(app.default_stencil());
+        let stencil = self.stencil(app);
         if stencil.axes() != axes {
             return Err(format!(
                 "a {}-point stencil has {} axes, this program {axes}",
@@ -89,6 +102,17 @@ impl Options {
                 stencil.axes()
             ));
         }
+        let (depth, size) = (self.depth, self.size);
+        if depth > size {
+            return Err(format!(
+                "--depth {depth}: a patch has {size} cells along each axis, expected at most so many"
+            ));
+        }
+        let stencil = match stencil {
+            Stencil::Five if depth > 1 => Stencil::Nine,
+            Stencil::Seven if depth > 1 => Stencil::TwentySeven,
+            other => other,
+        };
         let extents = [&self.threads[..], &self.procs[..]];
         let grid = grid(stencil, extents, self.mode(app), ranks)?;
         if !matches!(self.plan, Kind::Edge | Kind::Merged) {
@@ -127,10 +151,10 @@ impl Options {
                 "--fault {name}: {ranks} process has no mailboxes, expected at least 2 processes"
             ));
         }
-        if self.steps < least {
-            let steps = self.steps;
+        let rounds = self.rounds();
+        if rounds < least {
             return Err(format!(
-                "--fault {name}: {steps} steps, expected at least {least}"
+                "--fault {name}: {rounds} exchanges, expected at least {least}"
             ));
         }
         Ok(())

@@ -160,11 +160,15 @@ fn about<T: Threads>(job: &Job<'_, T>) -> String {
         Mode::Comm => format!(" (plan {})", options.plan.name()),
         _ => String::new(),
     };
+    let depth = match options.depth {
+        1 => String::new(),
+        depth => format!(" halos {depth} cells deep,"),
+    };
     format!(
-        "{}, mode {}{plan}, {} points, {:?} threads in each of {:?} processes, {} cells along each axis of a patch, {} steps",
+        "{}, mode {}{plan}, {} points, {:?} threads in each of {:?} processes, {} cells along each axis of a patch,{depth} {} steps",
         job.app.name(),
         job.mode().name(),
-        grid.stencil().points(),
+        options.stencil(job.app).points(),
         &grid.threads()[..axes],
         &grid.processes()[..axes],
         options.size,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Borders as partitions: the threads of a process that send in one direction to one other process fill a message together.
 //!
-//! One thread starts the messages of a step and waits for them. Each thread makes its partitions ready as soon as it has filled them, and takes
+//! One thread starts the messages of an exchange and waits for them. Each thread makes its partitions ready as soon as it has filled them, and takes
 //! what other processes sent to it as soon as that has arrived.
 
 use std::time::Instant;
@@ -112,7 +112,7 @@ pub(super) fn run(job: &Job<'_, AnyThread>) -> Result<Vec<Tally>> {
     comm.scope(|scope| {
         let mut sends = plan_sends(scope, &sent, &mut outgoing)?;
         let mut receives = plan_receives(scope, &received, &mut incoming)?;
-        for step in 0..job.options.steps {
+        for round in 0..job.options.rounds() {
             let begin = Instant::now();
             let coming: Result<Vec<ReceiveRound<'_, '_, u64, _>>> =
                 receives.iter_mut().map(PartitionedReceive::start).collect();
@@ -121,16 +121,16 @@ pub(super) fn run(job: &Job<'_, AnyThread>) -> Result<Vec<Tally>> {
                 sends.iter_mut().map(PartitionedSend::start).collect();
             let mut going = going?;
             workers[0].tally.times.issue += begin.elapsed();
-            run_step(
+            run_round(
                 &mut workers,
-                step,
+                round,
                 (&sent, &mut going),
                 (&received, &coming),
             )?;
             let begin = Instant::now();
             going.into_iter().try_for_each(SendRound::wait)?;
-            for round in coming {
-                round.wait()?;
+            for message in coming {
+                message.wait()?;
             }
             workers[0].tally.times.completion += begin.elapsed();
         }
@@ -168,24 +168,24 @@ type Own<'r> = Vec<(usize, Partition<'r, u64, AnyThread>)>;
 /// The partitions that a thread takes: index of the direction towards the sender, the message, and the partition's number.
 type Theirs<'r> = Vec<(usize, Arrivals<'r, u64, AnyThread>, usize)>;
 
-/// A step of all threads, between the start and the end of its messages.
-fn run_step(
+/// An exchange of all threads and the steps after it, between the start and the end of its messages.
+fn run_round(
     workers: &mut [Worker<'_, '_, AnyThread>],
-    step: usize,
+    round: usize,
     (sent, going): (&[Group], &mut [SendRound<'_, '_, u64, AnyThread>]),
     (received, coming): (&[Group], &[ReceiveRound<'_, '_, u64, AnyThread>]),
 ) -> Result<()> {
     let mut own: Vec<Own<'_>> = workers.iter().map(|_| Vec::new()).collect();
     let mut theirs: Vec<Theirs<'_>> = workers.iter().map(|_| Vec::new()).collect();
-    for (group, round) in sent.iter().zip(going) {
-        for partition in round.partitions() {
+    for (group, message) in sent.iter().zip(going) {
+        for partition in message.partitions() {
             let (sender, _) = group.pairs[partition.index()];
             own[sender].push((group.direction, partition));
         }
     }
-    for (group, round) in received.iter().zip(coming) {
+    for (group, message) in received.iter().zip(coming) {
         for (number, &(_, receiver)) in group.pairs.iter().enumerate() {
-            theirs[receiver].push((group.direction, round.arrivals(), number));
+            theirs[receiver].push((group.direction, message.arrivals(), number));
         }
     }
     std::thread::scope(|threads| {
@@ -193,8 +193,8 @@ fn run_step(
         let all = all.map(|((worker, own), theirs)| {
             threads.spawn(move || {
                 worker.wait_for_all(None)?;
-                worker.exchange_partitions(step, own, theirs)?;
-                worker.compute(step, None)
+                worker.exchange_partitions(round, own, theirs)?;
+                worker.compute(round, None)
             })
         });
         let all: Vec<_> = all.collect();
@@ -206,7 +206,12 @@ fn run_step(
 }
 
 impl Worker<'_, '_, AnyThread> {
-    fn exchange_partitions(&mut self, step: usize, own: Own<'_>, theirs: Theirs<'_>) -> Result<()> {
+    fn exchange_partitions(
+        &mut self,
+        round: usize,
+        own: Own<'_>,
+        theirs: Theirs<'_>,
+    ) -> Result<()> {
         let begin = Instant::now();
         let last = self.job.directions.len() - 1;
         let mut border = Vec::new();
@@ -220,7 +225,7 @@ impl Worker<'_, '_, AnyThread> {
             self.tally.messages_away += 1;
             self.tally.bytes_away += link.bytes();
         }
-        self.leave_borders(step);
+        self.leave_borders(round);
         self.tally.times.issue += begin.elapsed();
 
         let begin = Instant::now();
@@ -238,7 +243,7 @@ impl Worker<'_, '_, AnyThread> {
             }
         }
         self.tally.times.completion += begin.elapsed();
-        self.pick_up_borders(step);
+        self.pick_up_borders(round);
         Ok(())
     }
 }

@@ -14,13 +14,15 @@ pub enum Side {
     Ghost,
 }
 
-/// Cells of a patch. Coordinates count from the first ghost cell, so own cells start at 1 along each axis of the stencil.
+/// Cells of a patch. Coordinates count from the first ghost cell, so own cells start at the depth along each axis of the stencil.
 #[derive(Clone, Debug)]
 pub struct Patch {
     now: Vec<u64>,
     next: Vec<u64>,
     /// Own cells along each axis.
     own: Coords,
+    /// Ghost cells on each side.
+    depth: usize,
     /// Cells along each axis, with ghost cells.
     extents: Coords,
     /// Distances in memory from a cell to those of its stencil.
@@ -30,14 +32,16 @@ pub struct Patch {
 impl Patch {
     /// A patch of zeros.
     pub fn new(domain: &Domain) -> Self {
-        let stencil = domain.grid.stencil();
+        let (stencil, depth) = (domain.stencil, domain.depth);
         let own = [0, 1, 2].map(|axis| domain.patch_extent(axis));
-        let extents = [0, 1, 2].map(|axis| own[axis] + 2 * usize::from(axis < stencil.axes()));
+        let extents =
+            [0, 1, 2].map(|axis| own[axis] + 2 * depth * usize::from(axis < stencil.axes()));
         let zeros = vec![0; extents.iter().product()];
         Self {
             now: zeros.clone(),
             next: zeros,
             own,
+            depth,
             extents,
             offsets: offsets(stencil, extents),
         }
@@ -83,13 +87,18 @@ impl Patch {
         self.now[cell]
     }
 
-    /// Replaces each own cell by the sum of the cells of its stencil, and a value that is added to all.
-    pub fn update(&mut self, shift: u64) {
+    /// Replaces each own cell, and so many ghost cells below and above along each axis, by the sum of the cells of its stencil, and a
+    /// value that is added to all. Ghost cells beyond these are lost.
+    pub fn update(&mut self, shift: u64, reach: [[usize; 2]; 3]) {
         let first = self.first();
-        for z in 0..self.own[2] {
-            for y in 0..self.own[1] {
-                let row = self.index([first[0], first[1] + y, first[2] + z]);
-                for cell in row..row + self.own[0] {
+        let [x, y, z] = [0, 1, 2].map(|axis| {
+            let [below, above] = reach[axis];
+            first[axis] - below..first[axis] + self.own[axis] + above
+        });
+        for z in z {
+            for y in y.clone() {
+                let row = self.index([x.start, y, z]);
+                for cell in row..row + x.len() {
                     let values = self.offsets.iter();
                     let values =
                         values.map(|&by| u128::from(self.now[cell.wrapping_add_signed(by)]));
@@ -101,15 +110,15 @@ impl Patch {
     }
 
     fn cells_of(&self, direction: Direction, side: Side) -> impl Iterator<Item = Coords> + use<> {
-        let first = self.first();
+        let (first, depth) = (self.first(), self.depth);
         let range = |axis: usize| {
             let (begin, end) = (first[axis], first[axis] + self.own[axis]);
             match (direction.0[axis], side) {
                 (0, _) => begin..end,
-                (1.., Side::Own) => end - 1..end,
-                (1.., Side::Ghost) => end..end + 1,
-                (_, Side::Own) => begin..begin + 1,
-                (_, Side::Ghost) => begin - 1..begin,
+                (1.., Side::Own) => end - depth..end,
+                (1.., Side::Ghost) => end..end + depth,
+                (_, Side::Own) => begin..begin + depth,
+                (_, Side::Ghost) => begin - depth..begin,
             }
         };
         let [x, y, z] = [range(0), range(1), range(2)];
@@ -119,7 +128,7 @@ impl Patch {
 
     /// The first own cell.
     fn first(&self) -> Coords {
-        [0, 1, 2].map(|axis| usize::from(self.extents[axis] > self.own[axis]))
+        [0, 1, 2].map(|axis| (self.extents[axis] - self.own[axis]) / 2)
     }
 
     const fn index(&self, at: Coords) -> usize {

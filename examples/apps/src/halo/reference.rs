@@ -54,7 +54,7 @@ impl Reference {
 }
 
 fn next(domain: &Domain, field: &[u64], shift: u64) -> Vec<u64> {
-    let directions = domain.grid.stencil().directions();
+    let directions = domain.stencil.directions();
     let sum = |cell: usize| {
         let at = domain.coords(cell);
         let around = directions
@@ -77,7 +77,7 @@ mod tests {
     fn a_field_of_one_cell_grows_by_its_stencil() {
         let grid = Grid::new(Stencil::Nine, &[1, 1], &[1, 1]).unwrap();
         let of = |grid: Grid, steps| {
-            let domain = Domain { grid, size: 1 };
+            let domain = Domain::new(grid, 1);
             Reference::of(&domain, steps, false).checksum(steps)
         };
         let first = u128::from(start(0));
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn of_a_large_field_the_start_is_known() {
         let grid = Grid::new(Stencil::Seven, &[8, 8, 8], &[2, 2, 2]).unwrap();
-        let reference = Reference::of(&Domain { grid, size: 64 }, 1, false);
+        let reference = Reference::of(&Domain::new(grid, 64), 1, false);
         assert_eq!(reference.value(0, 12345), Some(start(12345)));
         assert_eq!((reference.value(1, 0), reference.checksum(0)), (None, None));
     }
