@@ -8,6 +8,10 @@ use serde_json::{Map, Value, json};
 
 use crate::{Failure, Told};
 
+/// Where the VCIs are reported: programs run alike on libraries that have none.
+pub(crate) const MORE: &str =
+    "VCIs of communicators, and what their locks cost: rankpoint explain vci";
+
 /// Figures with their names.
 pub type Figures = Vec<(&'static str, u64)>;
 
@@ -157,6 +161,7 @@ impl Outcome {
              exact  {kind} created in each process: {number}\n\
              real   {} (slowest thread of each)\n\
              {events}exact  {compared}, {wrong} differ\n\
+             {MORE}\n\
              checksum {:016x}\n",
             self.about,
             counts.join(", "),

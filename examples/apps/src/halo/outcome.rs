@@ -9,10 +9,8 @@ use serde_json::json;
 use super::job::Job;
 use super::mode::Mode;
 use super::tally::{Tally, Times};
+use crate::outcome::MORE;
 use crate::{Failure, Told};
-
-/// Who tells the rest.
-const MORE: &str = "VCIs of communicators, and what their locks cost: rankpoint explain vci";
 
 /// Sums over all threads of all ranks, the same on each rank.
 #[derive(Clone, Debug)]
