@@ -26,7 +26,7 @@ pub fn run_alone<T: Threads>(
         return Err(Failure::Refused(why.to_owned()));
     }
     let tally = in_one_thread(world, options, problem)?;
-    outcome(world, options, &problem, &[tally])
+    outcome(world, options, &problem, (1, &[tally]))
 }
 
 /// Runs with the threads that the options ask for. Called by all ranks of `world`, in one thread.
@@ -38,12 +38,12 @@ pub fn run_threads(
     options: &Options,
 ) -> Result<Outcome, Failure> {
     let problem = problem(world, options)?;
-    let tallies = match options.mode {
-        Mode::Processes => vec![in_one_thread(world, options, problem)?],
+    let (windows, tallies) = match options.mode {
+        Mode::Processes => (1, vec![in_one_thread(world, options, problem)?]),
         Mode::Endpoint => on_endpoints(world, options, problem)?,
         _ => on_windows(world, options, problem)?,
     };
-    outcome(world, options, &problem, &tallies)
+    outcome(world, options, &problem, (windows, &tallies))
 }
 
 fn problem<T: Threads>(world: &Communicator<'_, T>, options: &Options) -> Result<Problem, Failure> {
@@ -54,7 +54,7 @@ fn outcome<T: Threads>(
     world: &Communicator<'_, T>,
     options: &Options,
     problem: &Problem,
-    tallies: &[Tally],
+    (windows, tallies): (usize, &[Tally]),
 ) -> Result<Outcome, Failure> {
     let (mode, bytes) = (options.mode.name(), options.size);
     let Problem {
@@ -68,11 +68,7 @@ fn outcome<T: Threads>(
     let about = format!(
         "ebms, mode {mode}, {workers} workers in each of {nodes} nodes, {bands} bands of {bytes} bytes, {particles} particles with {lookups} lookups a band"
     );
-    let created = match options.mode {
-        Mode::Window | Mode::Endpoint => *workers,
-        _ => 1,
-    };
-    Outcome::of(world, about, ("windows", created), tallies)
+    Outcome::of(world, about, ("windows", windows), tallies)
 }
 
 /// A rank that is a worker.
@@ -99,12 +95,12 @@ fn in_one_thread<T: Threads>(
     Ok(tally)
 }
 
-/// Threads that share a window, or have one each.
+/// Threads that share a window, or have one each: number of windows, and what the threads counted.
 fn on_windows(
     world: &Communicator<'_, AnyThread>,
     options: &Options,
     problem: Problem,
-) -> rankpoint::Result<Vec<Tally>> {
+) -> rankpoint::Result<(usize, Vec<Tally>)> {
     let (holding, windows) = match options.mode {
         Mode::Window => (Holding::Share, problem.workers),
         _ => (Holding::Block, 1),
@@ -130,23 +126,24 @@ fn on_windows(
             worker.work()
         })?
     };
+    let windows = stocks.len();
     stocks.into_iter().try_for_each(Stock::free)?;
-    Ok(tallies)
+    Ok((windows, tallies))
 }
 
-/// Threads that are members of a window.
+/// Threads that are members of a window, each with a handle of its own.
 fn on_endpoints(
     world: &Communicator<'_, AnyThread>,
     options: &Options,
     problem: Problem,
-) -> rankpoint::Result<Vec<Tally>> {
+) -> rankpoint::Result<(usize, Vec<Tally>)> {
     let map = Map {
         holding: Holding::Share,
         ranks_of_node: problem.workers,
     };
     let node = Node::new(world, options, problem, problem.workers)?;
     let endpoints = world.endpoints(problem.workers)?.into_iter().enumerate();
-    together(endpoints, |(number, endpoint): (usize, Endpoint<'_>)| {
+    let tallies = together(endpoints, |(number, endpoint): (usize, Endpoint<'_>)| {
         let stock = Stock::new(&endpoint, &problem, map, (node.number, number))?;
         let tally = Worker {
             node: &node,
@@ -156,5 +153,6 @@ fn on_endpoints(
         .work()?;
         stock.free()?;
         Ok(tally)
-    })
+    })?;
+    Ok((tallies.len(), tallies))
 }
