@@ -70,6 +70,46 @@ static void contents(void)
     MPI_Type_free(&large);
 }
 
+static int deleted;
+
+static int deletes(MPI_Datatype type, int key, void *value, void *extra)
+{
+    (void)type, (void)key, (void)value, (void)extra;
+    ++deleted;
+    return MPI_SUCCESS;
+}
+
+/* A type that MPI_Type_get_contents returns is one of its own, without the attributes and the name of the first. */
+static void contents_are_types_of_their_own(void)
+{
+    int keyval, flag, length, integers[2];
+    MPI_Aint addresses[2];
+    MPI_Datatype column, wide, found;
+    char name[MPI_MAX_OBJECT_NAME];
+    void *value;
+    MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, deletes, &keyval, NULL);
+    MPI_Type_vector(3, 1, 2, MPI_INT, &column);
+    MPI_Type_commit(&column);
+    MPI_Type_set_attr(column, keyval, &keyval);
+    MPI_Type_set_name(column, "column");
+    MPI_Type_create_resized(column, 0, 4, &wide);
+    MPI_Type_get_contents(wide, 0, 2, 1, integers, addresses, &found);
+    MPI_Type_get_attr(found, keyval, &value, &flag);
+    CHECK(found != column && !flag);
+    MPI_Type_get_name(found, name, &length);
+    CHECK(length == 0);
+    MPI_Type_set_name(found, "found");
+    MPI_Type_free(&found);
+    MPI_Type_get_attr(column, keyval, &value, &flag);
+    CHECK(flag && value == &keyval && deleted == 0);
+    MPI_Type_get_name(column, name, &length);
+    CHECK(!strcmp(name, "column"));
+    MPI_Type_free(&column);
+    CHECK(deleted == 1);
+    MPI_Type_free(&wide);
+    MPI_Type_free_keyval(&keyval);
+}
+
 /* A matrix leaves by columns and arrives by rows: transposed. */
 static void transpose(void)
 {
@@ -187,6 +227,7 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     bounds();
     contents();
+    contents_are_types_of_their_own();
     transpose();
     partial();
     attributes();

@@ -2,7 +2,6 @@
 //! Life of datatypes and questions about them (MPI-5.0, section 5.1.5 to 5.1.13).
 
 use core::ffi::c_char;
-use std::sync::Arc;
 
 use engine::datatype::{Combiner, Datatype};
 use engine::{Error, ErrorClass, Result};
@@ -291,7 +290,7 @@ unsafe fn store_types(object: &Datatype, room: i64, target: *mut MPI_Datatype) -
     }?;
     for (index, datatype) in types.iter().enumerate() {
         // SAFETY: `store` has checked the room.
-        unsafe { *target.add(index) = publish(Arc::clone(datatype))? };
+        unsafe { *target.add(index) = publish(datatype.equivalent())? };
     }
     Ok(())
 }

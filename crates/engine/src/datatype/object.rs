@@ -95,6 +95,22 @@ impl Datatype {
         self
     }
 
+    /// A new type that was constructed in the same way, without the name and the attributes of this one; a predefined type is the same.
+    #[must_use]
+    pub fn equivalent(self: &Arc<Self>) -> Arc<Self> {
+        if self.reduces_as.is_some() {
+            return self.clone();
+        }
+        let new = Self::new(
+            self.layout.clone(),
+            self.contents.clone(),
+            self.elements,
+            self.element_bytes,
+        );
+        new.committed.store(self.is_committed(), Ordering::Relaxed);
+        Arc::new(new)
+    }
+
     /// Which bytes belong to an element.
     pub const fn layout(&self) -> &Layout {
         &self.layout
