@@ -4,22 +4,14 @@
  *   unequal   the processes have N, 0, N - 1, ... endpoints
  *   refused   what endpoints cannot do is refused by name
  *   forever   endpoints are in barriers until the job ends */
-#include <mpi.h>
+#include "endpoints.h"
+
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 // Weak: the library that is preloaded has it.
 __attribute__((weak)) int MPIX_Comm_create_endpoints(MPI_Comm parent_comm, int my_num_ep, MPI_Info info, MPI_Comm ep_comm[]);
-
-#define EXPECT(condition)                                                              \
-    do {                                                                               \
-        if (!(condition)) {                                                            \
-            fprintf(stderr, "endpoints.c:%d: %s does not hold\n", __LINE__, #condition); \
-            MPI_Abort(MPI_COMM_WORLD, 3);                                              \
-        }                                                                              \
-    } while (0)
 
 enum { LONG = 300000 };
 
@@ -180,20 +172,14 @@ static void communicators_are_made_of_them(MPI_Comm comm, int rank, int size) {
 }
 
 static void errors_have_classes(MPI_Comm comm, int rank, int size) {
-    int data[2] = {1, 2}, code, class;
+    int data[2] = {1, 2};
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    code = MPI_Send(data, 1, MPI_INT, size, 0, comm);
-    MPI_Error_class(code, &class);
-    EXPECT(class == MPI_ERR_RANK);
-    code = MPI_Send(data, -1, MPI_INT, 0, 0, comm);
-    MPI_Error_class(code, &class);
-    EXPECT(class == MPI_ERR_COUNT);
+    EXPECT(class_of(MPI_Send(data, 1, MPI_INT, size, 0, comm)) == MPI_ERR_RANK);
+    EXPECT(class_of(MPI_Send(data, -1, MPI_INT, 0, 0, comm)) == MPI_ERR_COUNT);
     MPI_Request request;
     MPI_Irecv(data, 1, MPI_INT, rank, 4, comm, &request);
     MPI_Send(data, 2, MPI_INT, rank, 4, comm);
-    code = MPI_Wait(&request, MPI_STATUS_IGNORE);
-    MPI_Error_class(code, &class);
-    EXPECT(class == MPI_ERR_TRUNCATE);
+    EXPECT(class_of(MPI_Wait(&request, MPI_STATUS_IGNORE)) == MPI_ERR_TRUNCATE);
 }
 
 static void *exercise(void *argument) {
@@ -210,6 +196,7 @@ static void *exercise(void *argument) {
     messages_to_oneself_arrive(comm, rank);
     collectives_have_all_threads(comm, rank, size);
     communicators_are_made_of_them(comm, rank, size);
+    derived_types_travel(comm, rank, size);
     errors_have_classes(comm, rank, size);
     MPI_Barrier(comm);
     MPI_Comm_free(&comm);
@@ -233,18 +220,15 @@ static void *exchange_for_ever(void *argument) {
 
 static void *refuse(void *argument) {
     MPI_Comm comm = *(MPI_Comm *)argument;
-    int keys = 0, class;
+    int keys = 0;
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     int codes[] = {MPI_Scan(&keys, &keys, 1, MPI_INT, MPI_SUM, comm), MPI_Ibarrier(comm, &request),
                    MPI_Comm_set_name(comm, "name"), MPI_Rsend(&keys, 1, MPI_INT, 0, 0, comm)};
-    for (int at = 0; at < 4; at++) {
-        MPI_Error_class(codes[at], &class);
-        EXPECT(class == MPI_ERR_UNSUPPORTED_OPERATION);
-    }
+    for (int at = 0; at < 4; at++)
+        EXPECT(class_of(codes[at]) == MPI_ERR_UNSUPPORTED_OPERATION);
     MPI_Irecv(&keys, 1, MPI_INT, MPI_PROC_NULL, 88, comm, &request);
-    MPI_Error_class(MPI_Cancel(&request), &class);
-    EXPECT(class == MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT(class_of(MPI_Cancel(&request)) == MPI_ERR_UNSUPPORTED_OPERATION);
     MPI_Request_free(&request);
     MPI_Comm_free(&comm);
     return NULL;
@@ -281,12 +265,12 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     number = atoi(argv[2]);
+    make_types();
     if (!strcmp(argv[1], "refused")) {
         MPI_Comm comms[1];
-        int class;
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-        MPI_Error_class(MPIX_Comm_create_endpoints(MPI_COMM_WORLD, rank ? 1 : 65, MPI_INFO_NULL, comms), &class);
-        EXPECT(class == MPI_ERR_ARG);
+        int code = MPIX_Comm_create_endpoints(MPI_COMM_WORLD, rank ? 1 : 65, MPI_INFO_NULL, comms);
+        EXPECT(class_of(code) == MPI_ERR_ARG);
         run(MPI_COMM_WORLD, number, refuse);
     } else if (!strcmp(argv[1], "forever")) {
         run(MPI_COMM_WORLD, number, exchange_for_ever);
@@ -303,6 +287,7 @@ int main(int argc, char **argv) {
     } else {
         run(MPI_COMM_WORLD, number, exercise);
     }
+    free_types();
     if (rank == 0)
         printf("PASS\n");
     MPI_Finalize();

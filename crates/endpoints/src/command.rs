@@ -13,7 +13,7 @@ pub enum Operation {
     Send = 3,
     /// The same, and completes when the receiver has started.
     SynchronousSend = 4,
-    /// Receives at most `count` bytes from `peer` to `offset`.
+    /// Receives at most `count` bytes from `peer` to `second`.
     Receive = 5,
     /// Waits for a message from `peer`.
     Probe = 6,
@@ -21,7 +21,7 @@ pub enum Operation {
     ProbeNow = 7,
     /// Waits for all members.
     Barrier = 8,
-    /// Broadcasts `count` bytes at `offset` from `peer`.
+    /// Broadcasts `count` bytes, which are at `offset` of `peer`, to `second` of the others.
     Broadcast = 9,
     /// Reduces `count` elements at `offset` to `second` at `peer`.
     Reduce = 10,

@@ -18,6 +18,9 @@ static LAYERS: &[(&str, Layer)] = &[
     ("datatypes", datatypes::over),
 ];
 
+/// Those that read the program's datatypes.
+const READERS: [&str; 2] = ["endpoints", "datatypes"];
+
 /// The layers that the settings name, over these functions.
 ///
 /// # Errors
@@ -32,6 +35,10 @@ pub(crate) fn over(settings: &Settings, next: Functions) -> Result<Functions, St
         ));
     }
     let is_named = |name: &str| settings.layers.iter().any(|named| named == name);
+    let next = match READERS.into_iter().any(is_named) {
+        true => datatypes::reading(next),
+        false => next,
+    };
     let wanted = LAYERS.iter().filter(|(name, _)| is_named(name));
     Ok(wanted
         .rev()

@@ -22,7 +22,11 @@ impl Proxy<'_> {
     /// A broadcast.
     pub(crate) fn broadcast(&mut self, command: &Command) -> Option<Started> {
         let (comm, mut request) = (self.comm(command)?, mpi::MPI_REQUEST_NULL);
-        let data = self.mapped.at(command.offset, command.count)?.cast();
+        let place = match self.rank(comm)? == command.peer {
+            true => command.offset,
+            false => command.second,
+        };
+        let data = self.mapped.at(place, command.count)?.cast();
         let count = command.count.cast_signed();
         let code = call!(
             self.mpi,

@@ -118,4 +118,11 @@ impl<'a> Proxy<'a> {
         let code = crate::library::call!(self.mpi, MPI_Comm_size(comm, &raw mut size));
         (code == mpi::MPI_SUCCESS).then_some(u64::try_from(size).ok()?)
     }
+
+    /// The rank of this endpoint.
+    pub(crate) fn rank(&self, comm: MPI_Comm) -> Option<i32> {
+        let mut rank = 0;
+        let code = crate::library::call!(self.mpi, MPI_Comm_rank(comm, &raw mut rank));
+        (code == mpi::MPI_SUCCESS).then_some(rank)
+    }
 }

@@ -67,7 +67,7 @@ impl Proxy<'_> {
     /// Receives.
     pub(crate) fn receive(&mut self, command: &Command) -> Option<Started> {
         let comm = self.comm(command)?;
-        let data = self.mapped.at(command.offset, command.count)?.cast();
+        let data = self.mapped.at(command.second, command.count)?.cast();
         let count = command.count.cast_signed();
         let mut request = mpi::MPI_REQUEST_NULL;
         let code = call!(

@@ -138,7 +138,9 @@ impl Elements {
 
     /// The elements, if they can be packed here.
     pub(super) fn possible(self) -> Option<Known> {
-        let Some(of) = types::find(self.datatype) else {
+        let found = types::find(self.datatype);
+        // The library reports what is wrong with elements without data.
+        let Some(of) = found.filter(|of| of.layout().size() > 0) else {
             counts::add(&counts::UNKNOWN, 1);
             return None;
         };

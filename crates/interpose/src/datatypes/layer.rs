@@ -47,8 +47,6 @@ pub(crate) fn over(settings: &Settings, next: Functions) -> Functions {
     unsafe { NEXT.fill(next) };
     IS_THERE.store(true, Relaxed);
     let functions = Functions {
-        MPI_Type_commit: commit,
-        MPI_Type_dup: dup,
         MPI_Finalize: finalize,
         MPI_Session_init: session_init,
         MPI_Session_finalize: session_finalize,
@@ -73,29 +71,6 @@ pub(crate) fn of_requests(next: Functions) -> Functions {
 
 /// Whether the layer has been put between.
 static IS_THERE: AtomicBool = AtomicBool::new(false);
-
-unsafe extern "C" fn commit(datatype: *mut MPI_Datatype) -> i32 {
-    // SAFETY: the program's arguments.
-    unsafe {
-        let code = (NEXT.get().MPI_Type_commit)(datatype);
-        if code == 0 {
-            types::learn(*datatype);
-        }
-        code
-    }
-}
-
-/// A duplicate of a committed type is committed.
-unsafe extern "C" fn dup(old: MPI_Datatype, new: *mut MPI_Datatype) -> i32 {
-    // SAFETY: the program's arguments.
-    unsafe {
-        let code = (NEXT.get().MPI_Type_dup)(old, new);
-        if code == 0 && types::find(old).is_some() {
-            types::learn(*new);
-        }
-        code
-    }
-}
 
 unsafe extern "C" fn session_init(
     info: MPI_Info,

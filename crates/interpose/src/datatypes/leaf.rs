@@ -14,7 +14,7 @@ pub(super) fn is_predefined(datatype: MPI_Datatype) -> bool {
 }
 
 /// The layout of a predefined type with this size and this extent; `None` where that is not known.
-pub(super) fn layout(datatype: MPI_Datatype, size: usize, extent: usize) -> Option<Layout> {
+pub(crate) fn layout(datatype: MPI_Datatype, size: usize, extent: usize) -> Option<Layout> {
     let value = match datatype {
         mpi::MPI_FLOAT_INT | mpi::MPI_2INT => 4,
         mpi::MPI_DOUBLE_INT => 8,

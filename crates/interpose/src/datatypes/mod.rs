@@ -12,6 +12,7 @@ mod blocks;
 mod buffer;
 mod calls;
 mod collectives;
+mod commit;
 mod complete;
 mod costs;
 mod counts;
@@ -31,5 +32,8 @@ mod status;
 mod types;
 mod wire;
 
+pub(crate) use commit::reading;
 pub(crate) use counts::lines as counts;
 pub(crate) use layer::{of_requests, over};
+pub(crate) use leaf::layout as layout_of_predefined;
+pub(crate) use types::{Type, find};

@@ -21,7 +21,7 @@ use crate::sync::{AtomicU64, AtomicUsize};
 use crate::table::REAL;
 
 /// A datatype whose layout is known.
-pub(super) struct Type {
+pub(crate) struct Type {
     handle: MPI_Datatype,
     decoded: Decoded,
     is_possible: OnceLock<bool>,
@@ -32,7 +32,7 @@ pub(super) struct Type {
 
 impl Type {
     /// Where its bytes are.
-    pub(super) fn layout(&self) -> &Layout {
+    pub(crate) fn layout(&self) -> &Layout {
         &self.decoded.layout
     }
 
@@ -88,7 +88,7 @@ fn shard(datatype: MPI_Datatype) -> &'static Shard {
 }
 
 /// The datatype, if it was committed and its layout is known.
-pub(super) fn find(datatype: MPI_Datatype) -> Option<Arc<Type>> {
+pub(crate) fn find(datatype: MPI_Datatype) -> Option<Arc<Type>> {
     // Acquire: with the Release of `changed`.
     let changes = CHANGES.load(Acquire);
     let place = hash(datatype) % RECENT;
@@ -129,7 +129,7 @@ pub(super) fn learn(datatype: MPI_Datatype) {
         counts::add(&counts::REFUSED, 1);
         return;
     };
-    if decoded.layout.size() == 0 || !watch(datatype) {
+    if !watch(datatype) {
         return;
     }
     counts::add(&counts::DECODED, 1);

@@ -8,8 +8,9 @@ use ::endpoints::command::{Command, Operation};
 use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::*;
 
-use super::buffers::{self, Input, Output};
+use super::buffers::Output;
 use super::comm::{Comm, comm_or_next};
+use super::elements::{Elements, Shape};
 use super::endpoint::Task;
 use super::errors::{named, raise};
 use super::types;
@@ -73,16 +74,30 @@ impl Buffer {
     fn is_in_place(self) -> bool {
         self.base.addr() == mpi::MPI_IN_PLACE
     }
+
+    /// The blocks of so many members.
+    fn elements(self, members: i32) -> Result<Elements, i32> {
+        let all = self.count.checked_mul(members.into());
+        let all = all.ok_or(mpi::MPI_ERR_COUNT)?;
+        Elements::new(self.base, all, self.datatype)
+    }
+
+    /// The block of a member.
+    fn block(self, member: i32) -> Result<Elements, i32> {
+        let first = self.count.checked_mul(member.into());
+        let first = first.ok_or(mpi::MPI_ERR_COUNT)?;
+        Shape::of(self.datatype)?.elements(self.base, first, self.count)
+    }
 }
 
 fn broadcast(comm: &Comm, data: Buffer, root: i32) -> Result<Task, i32> {
+    let elements = data.elements(1)?;
     let mut command = comm.command(Operation::Broadcast);
-    command.peer = root;
-    command.count = buffers::bytes(data.count, data.datatype)?;
+    (command.peer, command.count) = (root, elements.bytes());
     let mut task = Task::without_data(command);
     match comm.rank == root {
-        true => task.input = Some(buffers::input(data.base, data.count, data.datatype)?),
-        false => task.output = Some(buffers::results(data.base, data.count, data.datatype)?),
+        true => task.input = Some(elements),
+        false => task.output = Output::Results(elements),
     }
     Ok(task)
 }
@@ -94,94 +109,68 @@ fn reduction(
     to: Option<*mut c_void>,
     op: MPI_Op,
 ) -> Result<Task, i32> {
-    let (count, extent) = (from.count, types::extent(from.datatype));
-    let extent = extent.ok_or(mpi::MPI_ERR_UNSUPPORTED_OPERATION)?;
+    let sizes = types::sizes_of(from.datatype).ok_or(mpi::MPI_ERR_OP)?;
     if op >= PREDEFINED {
         return Err(mpi::MPI_ERR_UNSUPPORTED_OPERATION);
     }
-    command.count = u64::try_from(count).map_err(|_| mpi::MPI_ERR_COUNT)?;
-    let bytes = command.count.checked_mul(extent);
+    command.count = u64::try_from(from.count).map_err(|_| mpi::MPI_ERR_COUNT)?;
+    let bytes = command.count.checked_mul(sizes.1 as u64);
     let bytes = bytes.ok_or(mpi::MPI_ERR_COUNT)?;
     (command.datatype, command.op) = (from.datatype as u32, op as u32);
     let base = match to {
         Some(to) if from.is_in_place() => to,
         _ => from.base,
     };
-    let input = Input {
-        from: base.cast(),
-        bytes,
+    let output = match to {
+        Some(to) => Output::Results(Elements::raw(to, bytes)?),
+        None => Output::Nothing,
     };
-    let output = to.map(|to| Output {
-        to: to.cast(),
-        bytes,
-        is_message: false,
-    });
     Ok(Task {
         command,
-        input: Some(input),
+        input: Some(Elements::raw(base, bytes)?),
         output,
     })
 }
 
 /// A block of this member for all, to blocks of all.
 fn gather(comm: &Comm, from: Buffer, to: Buffer) -> Result<Task, i32> {
-    let size = MPI_Count::from(comm.size);
-    let all = to.count.checked_mul(size).ok_or(mpi::MPI_ERR_COUNT)?;
-    let output = buffers::results(to.base, all, to.datatype)?;
-    let block = buffers::bytes(to.count, to.datatype)?;
+    let all = to.elements(comm.size)?;
+    let block = to.block(comm.rank)?;
+    let received = block.bytes();
     let input = match from.is_in_place() {
-        true => Input {
-            from: output
-                .to
-                .wrapping_add(block as usize * comm.rank as usize)
-                .cast_const(),
-            bytes: block,
-        },
-        false => buffers::input(from.base, from.count, from.datatype)?,
+        true => block,
+        false => from.elements(1)?,
     };
     let mut command = comm.command(Operation::GatherAll);
-    command.count = input.bytes;
-    matching(
-        input.bytes,
-        block,
-        Task {
-            command,
-            input: Some(input),
-            output: Some(output),
-        },
-    )
+    command.count = matching(input.bytes(), received)?;
+    Ok(Task {
+        command,
+        input: Some(input),
+        output: Output::Results(all),
+    })
 }
 
 /// Blocks for all members, to blocks of all.
 fn exchange(comm: &Comm, from: Buffer, to: Buffer) -> Result<Task, i32> {
-    let size = MPI_Count::from(comm.size);
-    let all = |buffer: Buffer| buffer.count.checked_mul(size).ok_or(mpi::MPI_ERR_COUNT);
-    let output = buffers::results(to.base, all(to)?, to.datatype)?;
-    let block = buffers::bytes(to.count, to.datatype)?;
+    let all = to.elements(comm.size)?;
     let input = match from.is_in_place() {
-        true => Input {
-            from: output.to.cast_const(),
-            bytes: output.bytes,
-        },
-        false => buffers::input(from.base, all(from)?, from.datatype)?,
+        true => all.clone(),
+        false => from.elements(comm.size)?,
     };
+    matching(input.bytes(), all.bytes())?;
     let mut command = comm.command(Operation::Exchange);
-    command.count = block;
-    matching(
-        input.bytes,
-        output.bytes,
-        Task {
-            command,
-            input: Some(input),
-            output: Some(output),
-        },
-    )
+    command.count = to.elements(1)?.bytes();
+    Ok(Task {
+        command,
+        input: Some(input),
+        output: Output::Results(all),
+    })
 }
 
-/// The task, unless what is sent and what is received are not the same number of bytes.
-fn matching(sent: u64, received: u64, task: Task) -> Result<Task, i32> {
+/// The number of bytes, unless what is sent and what is received are not as many.
+fn matching(sent: u64, received: u64) -> Result<u64, i32> {
     match sent == received {
-        true => Ok(task),
+        true => Ok(sent),
         false => Err(mpi::MPI_ERR_COUNT),
     }
 }

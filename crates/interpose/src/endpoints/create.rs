@@ -10,8 +10,8 @@ use ::endpoints::command::{Command, Operation};
 use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::*;
 
-use super::buffers::Input;
 use super::comm::Comm;
+use super::elements::Elements;
 use super::endpoint::{self, Endpoint, Task};
 use super::errors::refuse;
 use super::handle::is_ours;
@@ -233,10 +233,7 @@ fn begin(
         count: proxies.len() as u64,
         ..Command::default()
     };
-    let input = Input {
-        from: proxies.as_ptr().cast(),
-        bytes: size_of_val(proxies) as u64,
-    };
+    let input = Elements::raw(proxies.as_ptr().cast(), size_of_val(proxies) as u64)?;
     // Until it is made, it stands for itself.
     let comm = Comm::unmade(index, number, handler);
     let task = Task {

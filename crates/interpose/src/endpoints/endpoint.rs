@@ -13,8 +13,9 @@ use mpi_abi_sys::types::MPI_Status;
 use sys::cores::yield_core;
 use sys::spin::cpu_relax;
 
-use super::buffers::{Input, Output, Staged};
+use super::buffers::{Output, Staged};
 use super::comm::Comm;
+use super::elements::Elements;
 use super::errors::end;
 use super::handle::{self, Handle, Kind};
 use crate::sync::AtomicUsize;
@@ -69,9 +70,9 @@ pub(super) struct Task {
     /// The command, but for slot and places.
     pub(super) command: Command,
     /// Data for the proxy.
-    pub(super) input: Option<Input>,
+    pub(super) input: Option<Elements>,
     /// Where data of the proxy go.
-    pub(super) output: Option<Output>,
+    pub(super) output: Output,
 }
 
 impl Task {
@@ -80,7 +81,7 @@ impl Task {
         Self {
             command,
             input: None,
-            output: None,
+            output: Output::Nothing,
         }
     }
 }
@@ -194,7 +195,7 @@ impl Endpoint {
         let staged = Staged::new(
             &mut state.heap,
             self.mapped,
-            task.input,
+            task.input.as_ref(),
             task.output,
             &mut command,
         );

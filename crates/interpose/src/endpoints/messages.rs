@@ -8,8 +8,9 @@ use ::endpoints::command::Operation;
 use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::*;
 
-use super::buffers;
+use super::buffers::Output;
 use super::comm::{Comm, comm_or_next};
+use super::elements::Elements;
 use super::endpoint::{End, Task};
 use super::errors::{named, raise};
 use crate::table::Functions;
@@ -37,13 +38,6 @@ pub(super) fn over(next: Functions) -> Functions {
     }
 }
 
-/// Elements of a call.
-struct Elements {
-    base: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-}
-
 /// The other side of a message.
 #[derive(Clone, Copy)]
 struct Peer {
@@ -52,24 +46,29 @@ struct Peer {
 }
 
 /// Starts a send; gives its slot.
-fn send(comm: &Arc<Comm>, operation: Operation, data: &Elements, peer: Peer) -> Result<u32, i32> {
-    let input = buffers::input(data.base, data.count, data.datatype)?;
+fn send(
+    comm: &Arc<Comm>,
+    operation: Operation,
+    data: Result<Elements, i32>,
+    peer: Peer,
+) -> Result<u32, i32> {
+    let data = data?;
     let mut command = comm.command(operation);
-    (command.peer, command.tag, command.count) = (peer.rank, peer.tag, input.bytes);
+    (command.peer, command.tag, command.count) = (peer.rank, peer.tag, data.bytes());
     let task = Task {
-        input: Some(input),
+        input: Some(data),
         ..Task::without_data(command)
     };
     comm.endpoint().start(comm, task)
 }
 
 /// Starts a receive; gives its slot.
-fn receive(comm: &Arc<Comm>, data: &Elements, peer: Peer) -> Result<u32, i32> {
-    let output = buffers::message(data.base, data.count, data.datatype)?;
+fn receive(comm: &Arc<Comm>, data: Result<Elements, i32>, peer: Peer) -> Result<u32, i32> {
+    let data = data?;
     let mut command = comm.command(Operation::Receive);
-    (command.peer, command.tag, command.count) = (peer.rank, peer.tag, output.bytes);
+    (command.peer, command.tag, command.count) = (peer.rank, peer.tag, data.bytes());
     let task = Task {
-        output: Some(output),
+        output: Output::Message(data),
         ..Task::without_data(command)
     };
     comm.endpoint().start(comm, task)
@@ -141,8 +140,8 @@ macro_rules! messages {
             base: *const c_void, count: $count, datatype: MPI_Datatype, rank: i32, tag: i32, comm: MPI_Comm,
         ) -> i32 {
             let comm = comm_or_next!(comm, $blocking(base, count, datatype, rank, tag, comm));
-            let (data, name) = (Elements { base: base.cast_mut(), count: count.into(), datatype }, named!($blocking));
-            let slot = send(&comm, Operation::$operation, &data, Peer { rank, tag });
+            let (data, name) = (Elements::new(base, count.into(), datatype), named!($blocking));
+            let slot = send(&comm, Operation::$operation, data, Peer { rank, tag });
             // SAFETY: no status.
             unsafe { waited(&comm, name, slot, std::ptr::null_mut()) }
         }
@@ -152,8 +151,8 @@ macro_rules! messages {
             request: *mut MPI_Request,
         ) -> i32 {
             let comm = comm_or_next!(comm, $nonblocking(base, count, datatype, rank, tag, comm, request));
-            let (data, name) = (Elements { base: base.cast_mut(), count: count.into(), datatype }, named!($nonblocking));
-            let slot = send(&comm, Operation::$operation, &data, Peer { rank, tag });
+            let (data, name) = (Elements::new(base, count.into(), datatype), named!($nonblocking));
+            let slot = send(&comm, Operation::$operation, data, Peer { rank, tag });
             // SAFETY: the program's argument.
             unsafe { requested(&comm, name, slot, request) }
         }
@@ -175,8 +174,8 @@ macro_rules! receives {
             status: *mut MPI_Status,
         ) -> i32 {
             let comm = comm_or_next!(comm, $blocking(base, count, datatype, rank, tag, comm, status));
-            let (data, name) = (Elements { base, count: count.into(), datatype }, named!($blocking));
-            let slot = receive(&comm, &data, Peer { rank, tag });
+            let (data, name) = (Elements::new(base, count.into(), datatype), named!($blocking));
+            let slot = receive(&comm, data, Peer { rank, tag });
             // SAFETY: the program's argument.
             unsafe { waited(&comm, name, slot, status) }
         }
@@ -186,8 +185,8 @@ macro_rules! receives {
             request: *mut MPI_Request,
         ) -> i32 {
             let comm = comm_or_next!(comm, $nonblocking(base, count, datatype, rank, tag, comm, request));
-            let (data, name) = (Elements { base, count: count.into(), datatype }, named!($nonblocking));
-            let slot = receive(&comm, &data, Peer { rank, tag });
+            let (data, name) = (Elements::new(base, count.into(), datatype), named!($nonblocking));
+            let slot = receive(&comm, data, Peer { rank, tag });
             // SAFETY: the program's argument.
             unsafe { requested(&comm, name, slot, request) }
         }
@@ -200,10 +199,10 @@ macro_rules! receives {
             let comm = comm_or_next!(comm, $both(
                 sent, sent_count, sent_type, to, sent_tag, base, count, datatype, from, tag, comm, status));
             let name = named!($both);
-            let data = Elements { base, count: count.into(), datatype };
-            let received = receive(&comm, &data, Peer { rank: from, tag });
-            let data = Elements { base: sent.cast_mut(), count: sent_count.into(), datatype: sent_type };
-            let sent = send(&comm, Operation::Send, &data, Peer { rank: to, tag: sent_tag });
+            let data = Elements::new(base, count.into(), datatype);
+            let received = receive(&comm, data, Peer { rank: from, tag });
+            let data = Elements::new(sent, sent_count.into(), sent_type);
+            let sent = send(&comm, Operation::Send, data, Peer { rank: to, tag: sent_tag });
             // SAFETY: the program's argument.
             unsafe {
                 let code = waited(&comm, name, sent, std::ptr::null_mut());

@@ -12,6 +12,7 @@ mod buffers;
 mod collectives;
 mod comm;
 mod create;
+mod elements;
 mod endpoint;
 mod errors;
 mod handle;

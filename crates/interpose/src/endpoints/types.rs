@@ -29,10 +29,10 @@ pub(super) fn dense(datatype: MPI_Datatype) -> Option<u64> {
     (size == extent && size > 0).then_some(size.into())
 }
 
-/// Bytes from one element of a predefined type to the next.
-pub(super) fn extent(datatype: MPI_Datatype) -> Option<u64> {
-    let &(_, extent) = sizes().get(datatype)?;
-    (extent > 0).then_some(extent.into())
+/// Packed bytes of an element of a predefined type, and bytes to the next one.
+pub(super) fn sizes_of(datatype: MPI_Datatype) -> Option<(usize, usize)> {
+    let &(size, extent) = sizes().get(datatype)?;
+    (extent > 0).then_some((size.into(), extent.into()))
 }
 
 include!(concat!(env!("OUT_DIR"), "/sizes.rs"));
@@ -47,8 +47,9 @@ mod tests {
         assert_eq!(dense(mpi::MPI_CHAR), Some(1));
         assert_eq!(dense(mpi::MPI_PACKED), Some(1));
         assert_eq!(dense(mpi::MPI_DOUBLE_INT), None);
-        assert_eq!(extent(mpi::MPI_DOUBLE_INT), Some(16));
+        assert_eq!(sizes_of(mpi::MPI_DOUBLE_INT), Some((12, 16)));
         assert_eq!(dense(mpi::MPI_DATATYPE_NULL), None);
         assert_eq!(dense(1 << 20), None);
+        assert_eq!(sizes_of(mpi::MPI_DATATYPE_NULL), None);
     }
 }
