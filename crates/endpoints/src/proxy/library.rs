@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The MPI library of the proxy.
 
+use std::ffi::CStr;
 use std::path::Path;
 
 use mpi_abi_sys::constants as mpi;
-use mpi_abi_sys::{Library, types::MPI_Comm};
+use mpi_abi_sys::{
+    Library,
+    types::{MPI_Comm, MPI_Errhandler},
+};
 
 /// Calls a function of the library; MPI_ERR_UNSUPPORTED_OPERATION where the library does not have it.
 macro_rules! call {
@@ -25,6 +29,8 @@ pub(crate) struct Mpi {
     pub(crate) rank: u32,
     /// Size of MPI_COMM_WORLD.
     pub(crate) size: u32,
+    /// The error handler that returns.
+    errors_return: MPI_Errhandler,
 }
 
 impl Mpi {
@@ -39,6 +45,7 @@ impl Mpi {
             library,
             rank: 0,
             size: 0,
+            errors_return: mpi::MPI_ERRORS_RETURN,
         };
         let (mut rank, mut size) = (0, 0);
         let world = mpi::MPI_COMM_WORLD;
@@ -51,16 +58,29 @@ impl Mpi {
         if codes != [mpi::MPI_SUCCESS; 3] {
             return Err(format!("{name}: MPI_Init gave the codes {codes:?}"));
         }
+        if mpi.is_intel() {
+            mpi.errors_return = mpi::MPI_ERRORS_ABORT;
+        }
         mpi.report_errors(world);
         mpi.rank = u32::try_from(rank).unwrap_or_default();
         mpi.size = u32::try_from(size).unwrap_or_default();
         Ok(mpi)
     }
 
+    /// Whether the library is Intel MPI, in which MPI_ERRORS_ABORT and MPI_ERRORS_RETURN have each other's numbers.
+    fn is_intel(&self) -> bool {
+        let mut text = [0u8; mpi::MPI_MAX_LIBRARY_VERSION_STRING as usize];
+        let mut length = 0;
+        let place = text.as_mut_ptr().cast();
+        let code = call!(self, MPI_Get_library_version(place, &raw mut length));
+        let text = CStr::from_bytes_until_nul(&text).unwrap_or_default();
+        code == mpi::MPI_SUCCESS && text.to_bytes().starts_with(b"Intel")
+    }
+
     /// Has errors on a communicator reported to this program, which passes them on.
     pub(crate) fn report_errors(&self, comm: MPI_Comm) {
         // A library that refuses ends the job itself.
-        let _ = call!(self, MPI_Comm_set_errhandler(comm, mpi::MPI_ERRORS_RETURN));
+        let _ = call!(self, MPI_Comm_set_errhandler(comm, self.errors_return));
     }
 
     /// The class of an error code: codes mean nothing in another process.
