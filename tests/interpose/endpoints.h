@@ -18,8 +18,12 @@ static inline int class_of(int code) {
     return class;
 }
 
-/* Makes and frees the datatypes of the tests: one thread of a process calls these. */
+/* Make and free the datatypes and operations of the tests: one thread of a process calls these. */
 void make_types(void);
 void free_types(void);
+void make_operations(void);
+void free_operations(void);
 /* Messages and collectives of derived types. */
 void derived_types_travel(MPI_Comm comm, int rank, int size);
+/* Blocks of different sizes, parts of reductions, and operations of the program. */
+void collectives_move_blocks(MPI_Comm comm, int rank, int size);

@@ -37,10 +37,25 @@ pub enum Operation {
     Split = 15,
     /// Compares communicators `comm` and `new`.
     Compare = 16,
+    /// Gathers `count` bytes at `offset` of each member to the blocks of the table at `second` of `peer`.
+    Gather = 17,
+    /// Scatters the blocks of the table at `offset` of `peer`: `count` bytes to `second` of each member.
+    Scatter = 18,
+    /// Gathers `count` bytes at `offset` of each member to the blocks of the table at `second` everywhere.
+    GatherAllBlocks = 19,
+    /// Exchanges blocks between each two members, from the table at `offset` to the one at `second`.
+    ExchangeBlocks = 20,
+    /// Reduces `count` elements at `offset` of the members up to this one to `second`.
+    Scan = 21,
+    /// The same without this one.
+    ScanBefore = 22,
 }
 
+/// A table has two integers of 64 bits for each member: first the bytes of all blocks, then their places behind the table.
+pub const TABLE_BYTES: u64 = 16;
+
 impl Operation {
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 22] = [
         Self::Create,
         Self::Free,
         Self::Send,
@@ -57,6 +72,12 @@ impl Operation {
         Self::Duplicate,
         Self::Split,
         Self::Compare,
+        Self::Gather,
+        Self::Scatter,
+        Self::GatherAllBlocks,
+        Self::ExchangeBlocks,
+        Self::Scan,
+        Self::ScanBefore,
     ];
 
     /// The operation of a number that came through shared memory.
@@ -170,6 +191,6 @@ mod tests {
             assert_eq!(Operation::of(operation as u32), Some(operation));
         }
         assert_eq!(Operation::of(0), None);
-        assert_eq!(Operation::of(17), None);
+        assert_eq!(Operation::of(23), None);
     }
 }

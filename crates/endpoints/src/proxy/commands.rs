@@ -77,7 +77,8 @@ impl<'a> Proxy<'a> {
     }
 
     fn started(&mut self, command: &Command) -> Option<Started> {
-        match Operation::of(command.operation)? {
+        let operation = Operation::of(command.operation)?;
+        match operation {
             Operation::Create => self.create(command),
             Operation::Free => self.free(command),
             Operation::Duplicate => self.duplicate(command),
@@ -88,10 +89,15 @@ impl<'a> Proxy<'a> {
             Operation::Probe | Operation::ProbeNow => self.probe(command),
             Operation::Barrier => self.barrier(command),
             Operation::Broadcast => self.broadcast(command),
-            Operation::Reduce => self.reduce(command),
-            Operation::ReduceAll => self.reduce_all(command),
+            Operation::Reduce | Operation::ReduceAll | Operation::Scan | Operation::ScanBefore => {
+                self.reduce(operation, command)
+            }
             Operation::GatherAll => self.gather_all(command),
             Operation::Exchange => self.exchange(command),
+            Operation::Gather => self.gather(command),
+            Operation::Scatter => self.scatter(command),
+            Operation::GatherAllBlocks => self.gather_all_blocks(command),
+            Operation::ExchangeBlocks => self.exchange_blocks(command),
         }
     }
 

@@ -2,10 +2,75 @@
 //! Data of the program on their way through the heap of an endpoint.
 
 use ::endpoints::area::Mapped;
-use ::endpoints::command::Command;
+use ::endpoints::command::{Command, TABLE_BYTES};
 use ::endpoints::heap::Heap;
 
 use super::elements::Elements;
+
+/// Data of an operation.
+pub(super) enum Data {
+    /// Elements.
+    One(Elements),
+    /// A block for each member, packed one behind the other, with a table in front: the bytes of all, then their places behind it.
+    Blocks(Vec<Elements>),
+}
+
+impl Data {
+    /// Bytes in the heap.
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::One(elements) => elements.bytes(),
+            Self::Blocks(blocks) => {
+                let bytes = blocks.iter().map(Elements::bytes);
+                bytes.fold(self.table_bytes(), u64::saturating_add)
+            }
+        }
+    }
+
+    fn table_bytes(&self) -> u64 {
+        match self {
+            Self::One(_) => 0,
+            Self::Blocks(blocks) => blocks.len() as u64 * TABLE_BYTES,
+        }
+    }
+
+    /// Writes the table.
+    ///
+    /// # Safety
+    /// There is room for all bytes at an address for integers.
+    unsafe fn describe(&self, at: *mut u8) {
+        let Self::Blocks(blocks) = self else {
+            return;
+        };
+        let (counts, mut place) = (at.cast::<u64>(), 0);
+        for (index, block) in blocks.iter().enumerate() {
+            // SAFETY: two integers for each block.
+            unsafe {
+                counts.add(index).write(block.bytes());
+                counts.add(blocks.len() + index).write(place);
+            }
+            place += block.bytes();
+        }
+    }
+
+    /// The elements, and where the packed ones are.
+    ///
+    /// # Safety
+    /// There is room for all bytes.
+    unsafe fn each(&self, at: *mut u8, mut action: impl FnMut(&Elements, *mut u8)) {
+        let blocks = match self {
+            Self::One(elements) => std::slice::from_ref(elements),
+            Self::Blocks(blocks) => blocks,
+        };
+        // SAFETY: the caller's promise.
+        let mut place = unsafe { at.add(self.table_bytes() as usize) };
+        for block in blocks {
+            action(block, place);
+            // SAFETY: as above.
+            place = unsafe { place.add(block.bytes() as usize) };
+        }
+    }
+}
 
 /// Where data of the proxy go.
 pub(super) enum Output {
@@ -14,7 +79,9 @@ pub(super) enum Output {
     /// A message, which may be shorter.
     Message(Elements),
     /// Results of a collective.
-    Results(Elements),
+    Results(Data),
+    /// So many bytes of results that the program has already, or must not get.
+    Unwanted(u64),
 }
 
 impl Output {
@@ -22,7 +89,9 @@ impl Output {
     fn bytes(&self) -> Option<u64> {
         match self {
             Self::Nothing => None,
-            Self::Message(elements) | Self::Results(elements) => Some(elements.bytes()),
+            Self::Message(elements) => Some(elements.bytes()),
+            Self::Results(data) => Some(data.bytes()),
+            Self::Unwanted(bytes) => Some(*bytes),
         }
     }
 }
@@ -52,7 +121,7 @@ impl Staged {
     pub(super) fn new(
         heap: &mut Heap,
         mapped: Mapped,
-        input: Option<&Elements>,
+        input: Option<&Data>,
         output: Output,
         command: &mut Command,
     ) -> Option<Self> {
@@ -72,19 +141,27 @@ impl Staged {
         &mut self,
         heap: &mut Heap,
         mapped: Mapped,
-        input: Option<&Elements>,
+        input: Option<&Data>,
         command: &mut Command,
     ) -> Option<()> {
-        if let Some(elements) = input {
-            let block = self.input.insert(Block::new(heap, elements.bytes())?);
+        if let Some(data) = input {
+            let block = self.input.insert(Block::new(heap, data.bytes())?);
             command.offset = block.at;
             let to = mapped.at(block.at, block.bytes)?;
             // SAFETY: the program's elements, and a block of the heap with as many bytes.
-            unsafe { elements.pack(to) };
+            unsafe {
+                data.describe(to);
+                data.each(to, |elements, to| elements.pack(to));
+            }
         }
         if let Some(bytes) = self.output.bytes() {
             let block = self.results.insert(Block::new(heap, bytes)?);
             command.second = block.at;
+            if let Output::Results(data) = &self.output {
+                let to = mapped.at(block.at, block.bytes)?;
+                // SAFETY: a block of the heap with as many bytes.
+                unsafe { data.describe(to) };
+            }
         }
         Some(())
     }
@@ -94,14 +171,22 @@ impl Staged {
         let Some(block) = &self.results else {
             return;
         };
-        let (elements, bytes) = match &self.output {
-            Output::Nothing => return,
-            Output::Message(elements) => (elements, u64::try_from(came).unwrap_or(0)),
-            Output::Results(elements) => (elements, block.bytes),
+        let Some(from) = mapped.at(block.at, block.bytes) else {
+            return;
         };
-        if let Some(from) = mapped.at(block.at, block.bytes) {
-            // SAFETY: the program's elements, and a block of the heap with as many bytes.
-            unsafe { elements.unpack(from, bytes) };
+        // SAFETY: the program's elements, and a block of the heap with as many bytes.
+        unsafe {
+            match &self.output {
+                Output::Nothing | Output::Unwanted(_) => {}
+                Output::Message(elements) => {
+                    elements.unpack(from, u64::try_from(came).unwrap_or(0));
+                }
+                Output::Results(data) => {
+                    data.each(from, |elements, from| {
+                        elements.unpack(from, elements.bytes());
+                    });
+                }
+            }
         }
     }
 

@@ -10,6 +10,7 @@ use ::endpoints::command::{Command, Operation};
 use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::*;
 
+use super::buffers::Data;
 use super::comm::Comm;
 use super::elements::Elements;
 use super::endpoint::{self, Endpoint, Task};
@@ -237,7 +238,7 @@ fn begin(
     // Until it is made, it stands for itself.
     let comm = Comm::unmade(index, number, handler);
     let task = Task {
-        input: Some(input),
+        input: Some(Data::One(input)),
         ..Task::without_data(command)
     };
     let slot = endpoint.start(&comm, task);

@@ -13,9 +13,8 @@ use mpi_abi_sys::types::MPI_Status;
 use sys::cores::yield_core;
 use sys::spin::cpu_relax;
 
-use super::buffers::{Output, Staged};
+use super::buffers::{Data, Output, Staged};
 use super::comm::Comm;
-use super::elements::Elements;
 use super::errors::end;
 use super::handle::{self, Handle, Kind};
 use crate::sync::AtomicUsize;
@@ -70,7 +69,7 @@ pub(super) struct Task {
     /// The command, but for slot and places.
     pub(super) command: Command,
     /// Data for the proxy.
-    pub(super) input: Option<Elements>,
+    pub(super) input: Option<Data>,
     /// Where data of the proxy go.
     pub(super) output: Output,
 }

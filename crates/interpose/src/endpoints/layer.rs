@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The functions of the layer over the next ones, and the end of the proxies.
 
-use super::{collectives, comm, create, endpoint, many, messages, refuse, requests};
+use super::{
+    collectives, comm, create, endpoint, many, messages, ops, reductions, refuse, requests, varying,
+};
 use crate::settings::Settings;
 use crate::table::{Functions, Next};
 
@@ -18,6 +20,7 @@ pub(crate) fn over(settings: &Settings, next: Functions) -> Functions {
         ..refuse::over(next)
     };
     let functions = many::over(requests::over(messages::over(functions)));
+    let functions = varying::over(reductions::over(ops::over(functions)));
     collectives::over(comm::over(functions))
 }
 

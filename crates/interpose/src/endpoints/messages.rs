@@ -8,7 +8,7 @@ use ::endpoints::command::Operation;
 use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::*;
 
-use super::buffers::Output;
+use super::buffers::{Data, Output};
 use super::comm::{Comm, comm_or_next};
 use super::elements::Elements;
 use super::endpoint::{End, Task};
@@ -56,7 +56,7 @@ fn send(
     let mut command = comm.command(operation);
     (command.peer, command.tag, command.count) = (peer.rank, peer.tag, data.bytes());
     let task = Task {
-        input: Some(data),
+        input: Some(Data::One(data)),
         ..Task::without_data(command)
     };
     comm.endpoint().start(comm, task)

@@ -20,9 +20,12 @@ mod layer;
 mod many;
 mod messages;
 mod native;
+mod ops;
+mod reductions;
 mod refuse;
 mod requests;
 mod types;
+mod varying;
 
 pub(crate) use layer::over;
 pub(crate) use native::know;
