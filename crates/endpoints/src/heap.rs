@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which bytes of an endpoint's heap are in use: the program's side keeps this, in its own memory.
 //!
-//! First fit, so that the pages at the beginning are used again and again.
+//! First fit, so that the pages at the beginning are used again and again. In front, each slot has a cache line of its own for short
+//! data.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::area::{HEAP_BYTES, SLOTS};
 
 /// Blocks are whole cache lines.
 const LINE: u64 = 64;
+
+/// The bytes of a slot.
+pub const fn of_slot(slot: u32) -> Range<u64> {
+    let at = slot as u64 * LINE;
+    at..at + LINE
+}
 
 /// The free blocks of a heap.
 pub struct Heap {
@@ -20,9 +30,14 @@ fn block(bytes: u64) -> Option<u64> {
 }
 
 impl Heap {
-    /// A heap of so many bytes, all of them free.
-    pub fn new(bytes: u64) -> Self {
-        let free = BTreeMap::from([(0, bytes)]);
+    /// The heap of an endpoint, behind the bytes of the slots.
+    pub fn behind_slots() -> Self {
+        Self::new(SLOTS as u64 * LINE..HEAP_BYTES as u64)
+    }
+
+    /// A heap of these bytes, all of them free.
+    fn new(bytes: Range<u64>) -> Self {
+        let free = BTreeMap::from([(bytes.start, bytes.end - bytes.start)]);
         Self { free }
     }
 
@@ -61,7 +76,7 @@ mod tests {
 
     #[test]
     fn blocks_come_back_and_grow_together() {
-        let mut heap = Heap::new(1024);
+        let mut heap = Heap::new(0..1024);
         let blocks: Vec<u64> = (0..16).filter_map(|_| heap.allocate(64)).collect();
         assert_eq!(blocks.len(), 16);
         assert_eq!(heap.allocate(1), None);
@@ -76,5 +91,12 @@ mod tests {
         }
         assert_eq!(heap.allocate(1024), Some(0));
         assert_eq!(heap.allocate(u64::MAX), None);
+    }
+
+    #[test]
+    fn slots_have_bytes_in_front_of_all_blocks() {
+        let first = Heap::behind_slots().allocate(1);
+        assert_eq!(first, Some(of_slot(SLOTS as u32 - 1).end));
+        assert_eq!(of_slot(1), 64..128);
     }
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Data of the program on their way through the heap of an endpoint.
 
+use std::ops::Range;
+
 use ::endpoints::area::Mapped;
 use ::endpoints::command::{Command, TABLE_BYTES};
-use ::endpoints::heap::Heap;
+use ::endpoints::heap::{Heap, of_slot};
 
 use super::elements::Elements;
 
@@ -96,20 +98,42 @@ impl Output {
     }
 }
 
-/// A block of the heap.
-struct Block {
-    at: u64,
-    bytes: u64,
+/// Elements of all types are aligned to so many bytes.
+const ALIGNMENT: u64 = 32;
+
+/// Where data of an operation may lie: in what is left of the bytes of its slot, else in the heap.
+struct Room<'a> {
+    own: Range<u64>,
+    heap: &'a mut Heap,
 }
 
-impl Block {
-    fn new(heap: &mut Heap, bytes: u64) -> Option<Self> {
-        let at = heap.allocate(bytes)?;
-        Some(Self { at, bytes })
+impl Room<'_> {
+    fn block(&mut self, bytes: u64) -> Option<Block> {
+        let is_allocated = bytes > self.own.end - self.own.start;
+        let at = match is_allocated {
+            true => self.heap.allocate(bytes)?,
+            false => {
+                let next = self.own.start + bytes.next_multiple_of(ALIGNMENT);
+                std::mem::replace(&mut self.own.start, next)
+            }
+        };
+        Some(Block {
+            at,
+            bytes,
+            is_allocated,
+        })
     }
 }
 
-/// Blocks of the heap for data of an operation.
+/// Where data lie.
+struct Block {
+    at: u64,
+    bytes: u64,
+    /// Whether the heap gets it back.
+    is_allocated: bool,
+}
+
+/// Where data of an operation lie.
 pub(super) struct Staged {
     input: Option<Block>,
     results: Option<Block>,
@@ -117,7 +141,7 @@ pub(super) struct Staged {
 }
 
 impl Staged {
-    /// Takes blocks, packs the data for the proxy, and puts the places into the command. `None` where the heap is full.
+    /// Takes blocks, packs the data for the proxy, and puts the places into the command, which has its slot. `None` where the heap is full.
     pub(super) fn new(
         heap: &mut Heap,
         mapped: Mapped,
@@ -130,7 +154,11 @@ impl Staged {
             results: None,
             output,
         };
-        if it.stage(heap, mapped, input, command).is_none() {
+        let mut room = Room {
+            own: of_slot(command.slot),
+            heap,
+        };
+        if it.stage(&mut room, mapped, input, command).is_none() {
             it.release(heap);
             return None;
         }
@@ -139,13 +167,13 @@ impl Staged {
 
     fn stage(
         &mut self,
-        heap: &mut Heap,
+        room: &mut Room<'_>,
         mapped: Mapped,
         input: Option<&Data>,
         command: &mut Command,
     ) -> Option<()> {
         if let Some(data) = input {
-            let block = self.input.insert(Block::new(heap, data.bytes())?);
+            let block = self.input.insert(room.block(data.bytes())?);
             command.offset = block.at;
             let to = mapped.at(block.at, block.bytes)?;
             // SAFETY: the program's elements, and a block of the heap with as many bytes.
@@ -155,7 +183,7 @@ impl Staged {
             }
         }
         if let Some(bytes) = self.output.bytes() {
-            let block = self.results.insert(Block::new(heap, bytes)?);
+            let block = self.results.insert(room.block(bytes)?);
             command.second = block.at;
             if let Output::Results(data) = &self.output {
                 let to = mapped.at(block.at, block.bytes)?;
@@ -193,7 +221,9 @@ impl Staged {
     /// Gives the blocks back.
     pub(super) fn release(self, heap: &mut Heap) {
         for block in [self.input, self.results].into_iter().flatten() {
-            heap.release(block.at, block.bytes);
+            if block.is_allocated {
+                heap.release(block.at, block.bytes);
+            }
         }
     }
 }

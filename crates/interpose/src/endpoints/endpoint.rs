@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use ::endpoints::area::{HEAP_BYTES, Job, Mapped, SLOTS};
+use ::endpoints::area::{Job, Mapped, SLOTS};
 use ::endpoints::command::Command;
 use ::endpoints::completion::{Completion, Slot};
 use ::endpoints::heap::Heap;
@@ -161,7 +161,7 @@ impl Endpoint {
         Ok(Self {
             mapped: job.map(number)?,
             state: Mutex::new(State {
-                heap: Heap::new(HEAP_BYTES as u64),
+                heap: Heap::behind_slots(),
                 operations: Vec::new(),
                 free: Vec::new(),
                 detached: Vec::new(),
@@ -190,31 +190,26 @@ impl Endpoint {
     pub(super) fn start(&self, comm: &Arc<Comm>, task: Task) -> Result<u32, i32> {
         let mut state = self.state();
         self.reap(&mut state);
-        let mut command = task.command;
-        let staged = Staged::new(
-            &mut state.heap,
-            self.mapped,
-            task.input.as_ref(),
-            task.output,
-            &mut command,
-        );
-        let staged = staged.ok_or(mpi::MPI_ERR_NO_MEM)?;
         let slot = match state.free.pop() {
             Some(slot) => slot,
             None if state.operations.len() < SLOTS => {
                 state.operations.push(Operation::default());
                 (state.operations.len() - 1) as u32
             }
-            None => {
-                staged.release(&mut state.heap);
-                return Err(mpi::MPI_ERR_NO_MEM);
-            }
+            None => return Err(mpi::MPI_ERR_NO_MEM),
+        };
+        let mut command = task.command;
+        command.slot = slot;
+        let (input, output) = (task.input.as_ref(), task.output);
+        let staged = Staged::new(&mut state.heap, self.mapped, input, output, &mut command);
+        let Some(staged) = staged else {
+            state.free.push(slot);
+            return Err(mpi::MPI_ERR_NO_MEM);
         };
         state.operations[slot as usize].under_way = Some(UnderWay {
             comm: comm.clone(),
             staged,
         });
-        command.slot = slot;
         self.slot(slot).reset();
         // The lock makes this thread the one producer.
         let mut patience = Patience::new();
