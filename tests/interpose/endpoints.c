@@ -198,6 +198,7 @@ static void *exercise(void *argument) {
     communicators_are_made_of_them(comm, rank, size);
     derived_types_travel(comm, rank, size);
     collectives_move_blocks(comm, rank, size);
+    requests_complete(comm, rank, size);
     errors_have_classes(comm, rank, size);
     MPI_Barrier(comm);
     MPI_Comm_free(&comm);
@@ -225,7 +226,7 @@ static void *refuse(void *argument) {
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     int codes[] = {MPI_Ibcast(&keys, 1, MPI_INT, 0, comm, &request), MPI_Ibarrier(comm, &request),
-                   MPI_Comm_set_name(comm, "name"), MPI_Rsend(&keys, 1, MPI_INT, 0, 0, comm)};
+                   MPI_Comm_set_name(comm, "name"), MPI_Bsend(&keys, 1, MPI_INT, 0, 0, comm)};
     for (int at = 0; at < 4; at++)
         EXPECT(class_of(codes[at]) == MPI_ERR_UNSUPPORTED_OPERATION);
     MPI_Irecv(&keys, 1, MPI_INT, MPI_PROC_NULL, 88, comm, &request);

@@ -27,3 +27,5 @@ void free_operations(void);
 void derived_types_travel(MPI_Comm comm, int rank, int size);
 /* Blocks of different sizes, parts of reductions, and operations of the program. */
 void collectives_move_blocks(MPI_Comm comm, int rank, int size);
+/* Persistent requests, lists of requests, and messages that were probed. */
+void requests_complete(MPI_Comm comm, int rank, int size);

@@ -49,13 +49,19 @@ pub enum Operation {
     Scan = 21,
     /// The same without this one.
     ScanBefore = 22,
+    /// Waits for a message from `peer` and takes it out of the matching; the slot of this command names it.
+    Take = 23,
+    /// The same, if there is one.
+    TakeNow = 24,
+    /// Receives at most `count` bytes to `second`, of the message that slot `new` names.
+    ReceiveTaken = 25,
 }
 
 /// A table has two integers of 64 bits for each member: first the bytes of all blocks, then their places behind the table.
 pub const TABLE_BYTES: u64 = 16;
 
 impl Operation {
-    const ALL: [Self; 22] = [
+    const ALL: [Self; 25] = [
         Self::Create,
         Self::Free,
         Self::Send,
@@ -78,6 +84,9 @@ impl Operation {
         Self::ExchangeBlocks,
         Self::Scan,
         Self::ScanBefore,
+        Self::Take,
+        Self::TakeNow,
+        Self::ReceiveTaken,
     ];
 
     /// The operation of a number that came through shared memory.
@@ -191,6 +200,6 @@ mod tests {
             assert_eq!(Operation::of(operation as u32), Some(operation));
         }
         assert_eq!(Operation::of(0), None);
-        assert_eq!(Operation::of(23), None);
+        assert_eq!(Operation::of(26), None);
     }
 }

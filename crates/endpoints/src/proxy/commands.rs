@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Commands: what the program's side asks for, checked, and led to the calls.
 
+use std::collections::HashMap;
+
 use endpoints::area::{Mapped, SLOTS};
 use endpoints::command::{Command, Operation};
 use endpoints::completion::Completion;
 use mpi_abi_sys::constants as mpi;
-use mpi_abi_sys::types::{MPI_Comm, MPI_Request};
+use mpi_abi_sys::types::{MPI_Comm, MPI_Message, MPI_Request};
 
 use crate::library::Mpi;
 use crate::messages::Probe;
@@ -19,6 +21,8 @@ pub(crate) struct Proxy<'a> {
     pub(crate) comms: Vec<MPI_Comm>,
     pub(crate) under_way: UnderWay,
     pub(crate) probes: Vec<Probe>,
+    /// Messages that were taken out of the matching, by the slots of the commands.
+    pub(crate) taken: HashMap<u32, MPI_Message>,
 }
 
 /// What a command has become.
@@ -58,6 +62,7 @@ impl<'a> Proxy<'a> {
             comms: Vec::new(),
             under_way: UnderWay::default(),
             probes: Vec::new(),
+            taken: HashMap::new(),
         }
     }
 
@@ -86,7 +91,10 @@ impl<'a> Proxy<'a> {
             Operation::Compare => self.compare(command),
             Operation::Send | Operation::SynchronousSend => self.send(command),
             Operation::Receive => self.receive(command),
-            Operation::Probe | Operation::ProbeNow => self.probe(command),
+            Operation::Probe | Operation::ProbeNow | Operation::Take | Operation::TakeNow => {
+                self.probe(operation, command)
+            }
+            Operation::ReceiveTaken => self.receive_taken(command),
             Operation::Barrier => self.barrier(command),
             Operation::Broadcast => self.broadcast(command),
             Operation::Reduce | Operation::ReduceAll | Operation::Scan | Operation::ScanBefore => {

@@ -17,6 +17,7 @@ use super::buffers::{Data, Output, Staged};
 use super::comm::Comm;
 use super::errors::end;
 use super::handle::{self, Handle, Kind};
+use super::persistent;
 use crate::sync::AtomicUsize;
 
 /// Polls without a pause for others, then with one, before a thread sleeps.
@@ -37,6 +38,8 @@ static CONNECTED: OnceLock<Connected> = OnceLock::new();
 pub(super) struct Endpoint {
     mapped: Mapped,
     state: Mutex<State>,
+    /// Its persistent requests.
+    pub(super) persistent: persistent::Table,
 }
 
 struct State {
@@ -167,6 +170,7 @@ impl Endpoint {
                 detached: Vec::new(),
                 comms: Vec::new(),
             }),
+            persistent: persistent::Table::default(),
         })
     }
 
@@ -255,13 +259,28 @@ impl Endpoint {
 
     /// Waits for the end of an operation, and takes it.
     pub(super) fn wait(&self, slot: u32) -> End {
-        let mut patience = Patience::new();
         loop {
+            self.wait_for(slot);
             if let Some(end) = self.poll(slot) {
                 return end;
             }
-            patience.pause(|| self.slot(slot).sleep(LOOK));
         }
+    }
+
+    /// Waits for the end of an operation, which is not taken.
+    pub(super) fn wait_for(&self, slot: u32) -> Completion {
+        let mut patience = Patience::new();
+        loop {
+            if let Some(end) = self.slot(slot).poll() {
+                return end;
+            }
+            patience.pause(|| self.sleep(slot));
+        }
+    }
+
+    /// Sleeps until an operation may have ended.
+    pub(super) fn sleep(&self, slot: u32) {
+        self.slot(slot).sleep(LOOK);
     }
 
     /// Nobody waits for an operation any more.
@@ -287,11 +306,11 @@ impl Endpoint {
         }
     }
 
-    /// The request of an operation.
-    pub(super) fn request(&self, endpoint: usize, slot: u32) -> usize {
+    /// The request or the message that stands for an operation.
+    pub(super) fn handle(&self, endpoint: usize, kind: Kind, slot: u32) -> usize {
         let generation = self.state().operations[slot as usize].generation;
         let handle = Handle {
-            kind: Kind::Request,
+            kind,
             endpoint,
             number: slot,
             generation: handle::generation(generation),
@@ -299,12 +318,7 @@ impl Endpoint {
         handle.address()
     }
 
-    /// Whether a request is that of an operation under way.
-    pub(super) fn knows(&self, request: Handle) -> bool {
-        self.comm_of(request).is_some()
-    }
-
-    /// The communicator of a request.
+    /// The communicator of the operation that a request or a message stands for.
     pub(super) fn comm_of(&self, request: Handle) -> Option<Arc<Comm>> {
         let state = self.state();
         let operation = state.operations.get(request.number as usize)?;

@@ -72,12 +72,14 @@ pub(super) fn refuse(name: &CStr, handle: usize) -> i32 {
     raise_with(&comm, name, class, "not supported for endpoints")
 }
 
-/// The communicator of a handle, or of the operation of a request.
+/// The communicator of a handle, or of the operation of a request or a message.
 fn comm_of(handle: usize) -> Option<Arc<Comm>> {
     let parts = Handle::of(handle)?;
+    let endpoint = endpoint::all().get(parts.endpoint)?;
     match parts.kind {
         Kind::Comm => Comm::find(handle),
-        Kind::Request => endpoint::all().get(parts.endpoint)?.comm_of(parts),
+        Kind::Request | Kind::Message => endpoint.comm_of(parts),
+        Kind::Persistent => endpoint.persistent.find(parts).map(|it| it.comm),
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Handles of endpoint communicators and of their requests: addresses that are reserved and never used, so that no library has them.
+//! Handles of endpoint communicators, and of their requests and messages: addresses that are reserved and never used, so that no library has them.
 //!
-//! From the lowest bit: 14 bits of a number, 6 bits of the endpoint, 11 bits of the generation, 1 bit of the kind.
+//! From the lowest bit: 14 bits of a number, 6 bits of the endpoint, 10 bits of the generation, 2 bits of the kind.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -12,9 +12,10 @@ use crate::sync::AtomicUsize;
 
 const NUMBER_BITS: u32 = 14;
 const ENDPOINT_BITS: u32 = 6;
-const GENERATION_BITS: u32 = 11;
+const GENERATION_BITS: u32 = 10;
+const KIND_BITS: u32 = 2;
 /// Addresses that are reserved.
-const RANGE: usize = 1 << (NUMBER_BITS + ENDPOINT_BITS + GENERATION_BITS + 1);
+const RANGE: usize = 1 << (NUMBER_BITS + ENDPOINT_BITS + GENERATION_BITS + KIND_BITS);
 
 const _: () = assert!(SLOTS == 1 << NUMBER_BITS && MOST_PER_PROCESS == 1 << ENDPOINT_BITS);
 const _: () = assert!(RANGE == 1 << 32);
@@ -27,8 +28,17 @@ static BASE: AtomicUsize = AtomicUsize::new(1 << 63);
 pub(super) enum Kind {
     /// A communicator.
     Comm,
-    /// A request.
+    /// A request of an operation.
     Request,
+    /// A persistent request.
+    Persistent,
+    /// A message that was probed.
+    Message,
+}
+
+impl Kind {
+    const ALL: [Self; 1 << KIND_BITS] =
+        [Self::Comm, Self::Request, Self::Persistent, Self::Message];
 }
 
 /// A handle.
@@ -88,10 +98,7 @@ impl Handle {
         let field = |low: u32, length: u32| (bits >> low) & ((1 << length) - 1);
         let (endpoint, generation) = (NUMBER_BITS, NUMBER_BITS + ENDPOINT_BITS);
         Self {
-            kind: match field(generation + GENERATION_BITS, 1) {
-                0 => Kind::Comm,
-                _ => Kind::Request,
-            },
+            kind: Kind::ALL[field(generation + GENERATION_BITS, KIND_BITS)],
             endpoint: field(endpoint, ENDPOINT_BITS),
             number: field(0, NUMBER_BITS) as u32,
             generation: field(generation, GENERATION_BITS) as u32,
@@ -99,11 +106,7 @@ impl Handle {
     }
 
     fn bits(self) -> usize {
-        let kind = match self.kind {
-            Kind::Comm => 0,
-            Kind::Request => 1,
-        };
-        let high = kind << GENERATION_BITS | self.generation as usize;
+        let high = (self.kind as usize) << GENERATION_BITS | self.generation as usize;
         (high << ENDPOINT_BITS | self.endpoint) << NUMBER_BITS | self.number as usize
     }
 
@@ -119,12 +122,12 @@ mod tests {
 
     #[test]
     fn handles_come_back_from_their_bits() {
-        for kind in [Kind::Comm, Kind::Request] {
+        for kind in Kind::ALL {
             let handle = Handle {
                 kind,
                 endpoint: 63,
                 number: 16383,
-                generation: 2047,
+                generation: 1023,
             };
             assert_eq!(Handle::parts(handle.bits()), handle);
             let handle = Handle {

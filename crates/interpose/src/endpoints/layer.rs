@@ -2,7 +2,8 @@
 //! The functions of the layer over the next ones, and the end of the proxies.
 
 use super::{
-    collectives, comm, create, endpoint, many, messages, ops, reductions, refuse, requests, varying,
+    collectives, comm, create, endpoint, many, matched, messages, ops, persistent, reductions,
+    refuse, requests, varying,
 };
 use crate::settings::Settings;
 use crate::table::{Functions, Next};
@@ -20,6 +21,7 @@ pub(crate) fn over(settings: &Settings, next: Functions) -> Functions {
         ..refuse::over(next)
     };
     let functions = many::over(requests::over(messages::over(functions)));
+    let functions = persistent::over(matched::over(functions));
     let functions = varying::over(reductions::over(ops::over(functions)));
     collectives::over(comm::over(functions))
 }

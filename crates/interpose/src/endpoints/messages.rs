@@ -13,6 +13,7 @@ use super::comm::{Comm, comm_or_next};
 use super::elements::Elements;
 use super::endpoint::{End, Task};
 use super::errors::{named, raise};
+use super::handle::Kind;
 use crate::table::Functions;
 
 /// The functions of this file over the next ones.
@@ -22,6 +23,10 @@ pub(super) fn over(next: Functions) -> Functions {
         MPI_Send_c,
         MPI_Ssend,
         MPI_Ssend_c,
+        MPI_Rsend,
+        MPI_Rsend_c,
+        MPI_Irsend,
+        MPI_Irsend_c,
         MPI_Isend,
         MPI_Isend_c,
         MPI_Issend,
@@ -32,6 +37,8 @@ pub(super) fn over(next: Functions) -> Functions {
         MPI_Irecv_c,
         MPI_Sendrecv,
         MPI_Sendrecv_c,
+        MPI_Sendrecv_replace,
+        MPI_Sendrecv_replace_c,
         MPI_Probe: probe,
         MPI_Iprobe: iprobe,
         ..next
@@ -40,13 +47,13 @@ pub(super) fn over(next: Functions) -> Functions {
 
 /// The other side of a message.
 #[derive(Clone, Copy)]
-struct Peer {
-    rank: i32,
-    tag: i32,
+pub(super) struct Peer {
+    pub(super) rank: i32,
+    pub(super) tag: i32,
 }
 
 /// Starts a send; gives its slot.
-fn send(
+pub(super) fn send(
     comm: &Arc<Comm>,
     operation: Operation,
     data: Result<Elements, i32>,
@@ -63,7 +70,11 @@ fn send(
 }
 
 /// Starts a receive; gives its slot.
-fn receive(comm: &Arc<Comm>, data: Result<Elements, i32>, peer: Peer) -> Result<u32, i32> {
+pub(super) fn receive(
+    comm: &Arc<Comm>,
+    data: Result<Elements, i32>,
+    peer: Peer,
+) -> Result<u32, i32> {
     let data = data?;
     let mut command = comm.command(Operation::Receive);
     (command.peer, command.tag, command.count) = (peer.rank, peer.tag, data.bytes());
@@ -78,7 +89,7 @@ fn receive(comm: &Arc<Comm>, data: Result<Elements, i32>, peer: Peer) -> Result<
 ///
 /// # Safety
 /// The status is the program's, or null.
-unsafe fn waited(
+pub(super) unsafe fn waited(
     comm: &Arc<Comm>,
     name: &CStr,
     slot: Result<u32, i32>,
@@ -88,7 +99,7 @@ unsafe fn waited(
         Ok(slot) => {
             let end = comm.endpoint().wait(slot);
             // SAFETY: the caller's promise.
-            unsafe { store(&end, status) };
+            unsafe { store(end.status, status) };
             match end.code {
                 mpi::MPI_SUCCESS => end.code,
                 class => raise(comm, name, class),
@@ -102,12 +113,13 @@ unsafe fn waited(
 ///
 /// # Safety
 /// The status is the program's, or null.
-pub(super) unsafe fn store(end: &End, status: *mut MPI_Status) {
+pub(super) unsafe fn store(found: MPI_Status, status: *mut MPI_Status) {
     // SAFETY: the caller's promise.
     if let Some(status) = unsafe { status.as_mut() } {
-        let error = status.MPI_ERROR;
-        *status = end.status;
-        status.MPI_ERROR = error;
+        *status = MPI_Status {
+            MPI_ERROR: status.MPI_ERROR,
+            ..found
+        };
     }
 }
 
@@ -115,7 +127,7 @@ pub(super) unsafe fn store(end: &End, status: *mut MPI_Status) {
 ///
 /// # Safety
 /// The request is a place of the program.
-unsafe fn requested(
+pub(super) unsafe fn requested(
     comm: &Arc<Comm>,
     name: &CStr,
     slot: Result<u32, i32>,
@@ -124,7 +136,7 @@ unsafe fn requested(
     let (code, handle) = match slot {
         Ok(slot) => (
             mpi::MPI_SUCCESS,
-            comm.endpoint().request(comm.endpoint, slot),
+            comm.endpoint().handle(comm.endpoint, Kind::Request, slot),
         ),
         Err(class) => (raise(comm, name, class), mpi::MPI_REQUEST_NULL),
     };
@@ -162,12 +174,43 @@ macro_rules! messages {
 messages! {
     Send MPI_Send MPI_Isend i32;
     Send MPI_Send_c MPI_Isend_c MPI_Count;
+    Send MPI_Rsend MPI_Irsend i32;
+    Send MPI_Rsend_c MPI_Irsend_c MPI_Count;
     SynchronousSend MPI_Ssend MPI_Issend i32;
     SynchronousSend MPI_Ssend_c MPI_Issend_c MPI_Count;
 }
 
+/// Data of one side of a call.
+type Side = (Result<Elements, i32>, Peer);
+
+/// Sends and receives; gives the call's code.
+///
+/// # Safety
+/// The status is the program's, or null.
+unsafe fn both(
+    comm: &Arc<Comm>,
+    name: &CStr,
+    (sent, to): Side,
+    (received, from): Side,
+    status: *mut MPI_Status,
+) -> i32 {
+    let received = receive(comm, received, from);
+    let sent = send(comm, Operation::Send, sent, to);
+    // SAFETY: the caller's promise.
+    unsafe {
+        let code = waited(comm, name, sent, std::ptr::null_mut());
+        if code != mpi::MPI_SUCCESS {
+            if let Ok(slot) = received {
+                comm.endpoint().detach(slot);
+            }
+            return code;
+        }
+        waited(comm, name, received, status)
+    }
+}
+
 macro_rules! receives {
-    ($($blocking:ident $nonblocking:ident $both:ident $count:ty;)*) => {$(
+    ($($blocking:ident $nonblocking:ident $both:ident $replace:ident $count:ty;)*) => {$(
         #[expect(non_snake_case, reason = "names of the standard")]
         unsafe extern "C" fn $blocking(
             base: *mut c_void, count: $count, datatype: MPI_Datatype, rank: i32, tag: i32, comm: MPI_Comm,
@@ -198,29 +241,30 @@ macro_rules! receives {
         ) -> i32 {
             let comm = comm_or_next!(comm, $both(
                 sent, sent_count, sent_type, to, sent_tag, base, count, datatype, from, tag, comm, status));
-            let name = named!($both);
-            let data = Elements::new(base, count.into(), datatype);
-            let received = receive(&comm, data, Peer { rank: from, tag });
-            let data = Elements::new(sent, sent_count.into(), sent_type);
-            let sent = send(&comm, Operation::Send, data, Peer { rank: to, tag: sent_tag });
+            let sent = Elements::new(sent, sent_count.into(), sent_type);
+            let received = Elements::new(base, count.into(), datatype);
+            let (to, from) = (Peer { rank: to, tag: sent_tag }, Peer { rank: from, tag });
             // SAFETY: the program's argument.
-            unsafe {
-                let code = waited(&comm, name, sent, std::ptr::null_mut());
-                if code != mpi::MPI_SUCCESS {
-                    if let Ok(slot) = received {
-                        comm.endpoint().detach(slot);
-                    }
-                    return code;
-                }
-                waited(&comm, name, received, status)
-            }
+            unsafe { both(&comm, named!($both), (sent, to), (received, from), status) }
+        }
+        #[expect(non_snake_case, reason = "names of the standard")]
+        unsafe extern "C" fn $replace(
+            base: *mut c_void, count: $count, datatype: MPI_Datatype, to: i32, sent_tag: i32, from: i32, tag: i32,
+            comm: MPI_Comm, status: *mut MPI_Status,
+        ) -> i32 {
+            let comm = comm_or_next!(
+                comm, $replace(base, count, datatype, to, sent_tag, from, tag, comm, status));
+            let data = Elements::new(base, count.into(), datatype);
+            let (to, from) = (Peer { rank: to, tag: sent_tag }, Peer { rank: from, tag });
+            // SAFETY: the program's argument. What is sent is packed before anything is unpacked.
+            unsafe { both(&comm, named!($replace), (data.clone(), to), (data, from), status) }
         }
     )*};
 }
 
 receives! {
-    MPI_Recv MPI_Irecv MPI_Sendrecv i32;
-    MPI_Recv_c MPI_Irecv_c MPI_Sendrecv_c MPI_Count;
+    MPI_Recv MPI_Irecv MPI_Sendrecv MPI_Sendrecv_replace i32;
+    MPI_Recv_c MPI_Irecv_c MPI_Sendrecv_c MPI_Sendrecv_replace_c MPI_Count;
 }
 
 /// Has the proxy probe, and waits for its answer.
@@ -240,7 +284,7 @@ unsafe extern "C" fn probe(rank: i32, tag: i32, comm: MPI_Comm, status: *mut MPI
     match probed(&comm, Operation::Probe, Peer { rank, tag }) {
         Ok(end) => {
             // SAFETY: the program's argument.
-            unsafe { store(&end, status) };
+            unsafe { store(end.status, status) };
             mpi::MPI_SUCCESS
         }
         Err(class) => raise(&comm, c"MPI_Probe", class),
@@ -261,7 +305,7 @@ unsafe extern "C" fn iprobe(
             unsafe {
                 *flag = i32::from(end.second != 0);
                 if end.second != 0 {
-                    store(&end, status);
+                    store(end.status, status);
                 }
             }
             mpi::MPI_SUCCESS

@@ -28,41 +28,98 @@ pub(super) fn over(next: Functions) -> Functions {
 #[derive(Clone, Copy)]
 pub(super) struct Operation {
     pub(super) endpoint: &'static Endpoint,
-    pub(super) slot: u32,
+    slot: u32,
+    /// Number of the persistent request that has started it.
+    persistent: Option<u32>,
+}
+
+/// What a request of this layer stands for.
+pub(super) enum Found {
+    /// An operation under way.
+    Active(Operation),
+    /// Nothing: it is a persistent request that was not started.
+    Inactive,
 }
 
 impl Operation {
-    /// The operation of a request; `None` where it is not of this layer, or not under way.
-    pub(super) fn of(request: MPI_Request) -> Option<Self> {
-        let handle = Handle::of(request).filter(|handle| handle.kind == Kind::Request)?;
+    /// What a request stands for; `None` where it is not one of this layer.
+    pub(super) fn find(request: MPI_Request) -> Option<Found> {
+        let handle = Handle::of(request)?;
         let endpoint = endpoint::all().get(handle.endpoint)?;
-        endpoint.knows(handle).then_some(Self {
+        let (slot, persistent) = match handle.kind {
+            Kind::Request => {
+                endpoint.comm_of(handle)?;
+                (handle.number, None)
+            }
+            Kind::Persistent => match endpoint.persistent.find(handle)?.active {
+                Some(slot) => (slot, Some(handle.number)),
+                None => return Some(Found::Inactive),
+            },
+            Kind::Comm | Kind::Message => return None,
+        };
+        Some(Found::Active(Self {
             endpoint,
-            slot: handle.number,
-        })
+            slot,
+            persistent,
+        }))
     }
 
-    /// Takes its end, if it has come.
-    pub(super) fn poll(self) -> Option<End> {
-        self.endpoint.poll(self.slot)
+    /// Whether it has ended.
+    pub(super) fn is_done(self) -> bool {
+        self.endpoint.is_done(self.slot)
+    }
+
+    /// Sleeps until it may have ended.
+    pub(super) fn sleep(self) {
+        self.endpoint.sleep(self.slot);
+    }
+
+    /// Takes its end, if it has come; the request that stands for it becomes null, or inactive.
+    pub(super) fn poll(self, request: &mut MPI_Request) -> Option<End> {
+        let end = self.endpoint.poll(self.slot)?;
+        self.completed(request);
+        Some(end)
+    }
+
+    fn completed(self, request: &mut MPI_Request) {
+        match self.persistent {
+            Some(number) => self.endpoint.persistent.set_active(number, None),
+            None => *request = mpi::MPI_REQUEST_NULL,
+        }
     }
 }
 
-/// Ends a call for one request: stores the status and the null request, and raises an error.
+/// The status of a null request.
+pub(super) fn empty() -> MPI_Status {
+    MPI_Status {
+        MPI_SOURCE: mpi::MPI_ANY_SOURCE,
+        MPI_TAG: mpi::MPI_ANY_TAG,
+        ..MPI_Status::default()
+    }
+}
+
+/// Stores the status of a call without an operation.
 ///
 /// # Safety
-/// The program's arguments.
-unsafe fn finished(
-    name: &CStr,
-    end: &End,
-    request: *mut MPI_Request,
-    status: *mut MPI_Status,
-) -> i32 {
+/// The status is the program's, or null.
+unsafe fn store_empty(status: *mut MPI_Status) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe {
-        store(end, status);
-        *request = mpi::MPI_REQUEST_NULL;
+    if let Some(status) = unsafe { status.as_mut() } {
+        *status = MPI_Status {
+            MPI_ERROR: status.MPI_ERROR,
+            ..empty()
+        };
     }
+    mpi::MPI_SUCCESS
+}
+
+/// Ends a call for one request: stores the status, and raises an error.
+///
+/// # Safety
+/// The status is the program's, or null.
+unsafe fn finished(name: &CStr, end: &End, status: *mut MPI_Status) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { store(end.status, status) };
     match end.code {
         mpi::MPI_SUCCESS => end.code,
         class => raise(&end.comm, name, class),
@@ -75,11 +132,15 @@ unsafe extern "C" fn wait(request: *mut MPI_Request, status: *mut MPI_Status) ->
         if request.is_null() || !is_ours(*request) {
             return (NEXT.get().MPI_Wait)(request, status);
         }
-        let Some(operation) = Operation::of(*request) else {
-            return unknown(c"MPI_Wait", mpi::MPI_ERR_REQUEST);
-        };
-        let end = operation.endpoint.wait(operation.slot);
-        finished(c"MPI_Wait", &end, request, status)
+        match Operation::find(*request) {
+            Some(Found::Active(operation)) => {
+                let end = operation.endpoint.wait(operation.slot);
+                operation.completed(&mut *request);
+                finished(c"MPI_Wait", &end, status)
+            }
+            Some(Found::Inactive) => store_empty(status),
+            None => unknown(c"MPI_Wait", mpi::MPI_ERR_REQUEST),
+        }
     }
 }
 
@@ -93,14 +154,17 @@ unsafe extern "C" fn test(
         if request.is_null() || !is_ours(*request) {
             return (NEXT.get().MPI_Test)(request, flag, status);
         }
-        let Some(operation) = Operation::of(*request) else {
-            return unknown(c"MPI_Test", mpi::MPI_ERR_REQUEST);
-        };
-        let end = operation.poll();
-        *flag = i32::from(end.is_some());
-        match end {
-            Some(end) => finished(c"MPI_Test", &end, request, status),
-            None => mpi::MPI_SUCCESS,
+        *flag = 1;
+        match Operation::find(*request) {
+            Some(Found::Active(operation)) => match operation.poll(&mut *request) {
+                Some(end) => finished(c"MPI_Test", &end, status),
+                None => {
+                    *flag = 0;
+                    mpi::MPI_SUCCESS
+                }
+            },
+            Some(Found::Inactive) => store_empty(status),
+            None => unknown(c"MPI_Test", mpi::MPI_ERR_REQUEST),
         }
     }
 }
@@ -111,10 +175,15 @@ unsafe extern "C" fn request_free(request: *mut MPI_Request) -> i32 {
         if request.is_null() || !is_ours(*request) {
             return (NEXT.get().MPI_Request_free)(request);
         }
-        let Some(operation) = Operation::of(*request) else {
+        let Some(found) = Operation::find(*request) else {
             return unknown(c"MPI_Request_free", mpi::MPI_ERR_REQUEST);
         };
-        operation.endpoint.detach(operation.slot);
+        if let Found::Active(operation) = found {
+            operation.endpoint.detach(operation.slot);
+        }
+        if let Some(handle) = Handle::of(*request).filter(|it| it.kind == Kind::Persistent) {
+            endpoint::all()[handle.endpoint].persistent.forget(handle);
+        }
         *request = mpi::MPI_REQUEST_NULL;
     }
     mpi::MPI_SUCCESS
@@ -130,14 +199,21 @@ unsafe extern "C" fn get_status(
         if !is_ours(request) {
             return (NEXT.get().MPI_Request_get_status)(request, flag, status);
         }
-        let Some(operation) = Operation::of(request) else {
-            return unknown(c"MPI_Request_get_status", mpi::MPI_ERR_REQUEST);
-        };
-        let found = operation.endpoint.peek(operation.slot);
-        *flag = i32::from(found.is_some());
-        if let (Some(found), Some(status)) = (found, status.as_mut()) {
-            *status = found;
+        *flag = 1;
+        match Operation::find(request) {
+            Some(Found::Active(operation)) => {
+                let found = operation.endpoint.peek(operation.slot);
+                *flag = i32::from(found.is_some());
+                if let (Some(found), Some(status)) = (found, status.as_mut()) {
+                    *status = MPI_Status {
+                        MPI_ERROR: status.MPI_ERROR,
+                        ..found
+                    };
+                }
+                mpi::MPI_SUCCESS
+            }
+            Some(Found::Inactive) => store_empty(status),
+            None => unknown(c"MPI_Request_get_status", mpi::MPI_ERR_REQUEST),
         }
     }
-    mpi::MPI_SUCCESS
 }
