@@ -401,10 +401,22 @@ def a_proxy_that_is_killed_ends_the_job(host):
         os.kill(proxies[-1], signal.SIGKILL)
         _, errors = job.communicate(timeout=LIMIT_S)
     assert job.returncode == 1, (job.returncode, errors)
-    # The launcher of the library may have ended the others before anybody sees the first.
+    # The launcher of the library may have ended the others before the kernel reports the first.
     named = re.search(r"endpoint [01] of rank [01] \(process (\d+)\)", errors)
     assert named and int(named[1]) in proxies, errors
     assert not proxies_of(job.pid)
+
+
+def the_job_ends_with_the_command(host):
+    with subprocess.Popen(
+        host.endpoints_command(2, 1, "forever", "1"), env={**os.environ, "RANKPOINT_INTERPOSE_ENDPOINTS": "proxies"}, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as job:
+        assert job.stdout.readline() == "READY\n"
+        job.kill()
+        # The streams end with all processes of both jobs; until then nobody waits for the command itself.
+        errors = job.communicate(timeout=LIMIT_S)[1]
+    assert "rankpoint endpoints has ended" in errors, errors
 
 
 def commands_of_endpoints_are_checked(host):
@@ -424,7 +436,8 @@ CASES = [
     a_missing_library_is_named, another_version_of_the_abi_is_left_alone, a_function_that_the_library_lacks_is_named,
     nonsense_in_settings_is_refused, python_finds_it_too, statuses_come_through,
     threads_are_ranks, processes_may_have_unequal_numbers_of_endpoints, endpoints_of_the_library_are_used_where_it_has_them,
-    what_endpoints_cannot_do_is_refused_by_name, a_proxy_that_is_killed_ends_the_job, commands_of_endpoints_are_checked,
+    what_endpoints_cannot_do_is_refused_by_name, a_proxy_that_is_killed_ends_the_job, the_job_ends_with_the_command,
+    commands_of_endpoints_are_checked,
 ]
 
 

@@ -77,7 +77,7 @@ pub(crate) fn run(options: &EndpointsOptions) -> Result<ExitCode, String> {
     let failed = |error: io::Error| format!("memory of {number} endpoints: {error}");
     let file = sys::memory::memory_file(c"rankpoint endpoints", area::file_bytes(number));
     let file = File::from(file.map_err(failed)?);
-    let head = area::first_bytes(processes, each, std::process::id());
+    let head = area::first_bytes(processes, each);
     file.write_all_at(&head, 0).map_err(failed)?;
     let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
     let mut proxies = command(&parts, number, &[proxy.into_os_string()]);
@@ -186,7 +186,12 @@ impl Jobs {
             }
             // In this order: of a job that has ended, all proxies have.
             let proxies = self.proxies.try_wait()?;
-            let dead = self.dead_proxies()?;
+            let mut dead = self.dead_proxies()?;
+            if !dead.is_empty() {
+                // The library's launcher may have ended the others before the kernel reports the first.
+                sleep(LOOK);
+                dead = self.dead_proxies()?;
+            }
             let why = match proxies {
                 _ if !dead.is_empty() => {
                     format!("without their proxies: {}; the job ends", dead.join(", "))

@@ -37,7 +37,7 @@ const HEAP: usize = 1 << 21;
 pub const HEAP_BYTES: usize = AREA_BYTES - HEAP;
 const HEAD_BYTES: usize = 1 << 13;
 /// Marks a file of this version.
-pub const MAGIC: u32 = 0x5250_4501;
+pub const MAGIC: u32 = 0x5250_4502;
 /// Most bytes of a path.
 const PATH_BYTES: usize = 4096;
 
@@ -53,8 +53,6 @@ pub struct Head {
     processes: AtomicU32,
     /// Endpoints of each.
     each: AtomicU32,
-    /// Process of `rankpoint endpoints`.
-    launcher: AtomicU32,
     /// 1 once the program's job has ended.
     over: AtomicU32,
     /// Whether the library is named.
@@ -93,8 +91,8 @@ fn area_at(number: u32) -> u64 {
 pub const OVER: u64 = offset_of!(Head, over) as u64;
 
 /// The first bytes of a new file.
-pub fn first_bytes(processes: u32, each: u32, launcher: u32) -> Vec<u8> {
-    let words = [MAGIC, processes, each, launcher];
+pub fn first_bytes(processes: u32, each: u32) -> Vec<u8> {
+    let words = [MAGIC, processes, each];
     words.into_iter().flat_map(u32::to_ne_bytes).collect()
 }
 
@@ -105,6 +103,8 @@ pub fn process_at(number: u32) -> u64 {
 
 /// The memory file, mapped for as long as the process lives.
 pub struct Job {
+    /// Where the launcher has the file open.
+    path: PathBuf,
     file: File,
     head: &'static Head,
 }
@@ -127,7 +127,8 @@ impl Job {
                 "made by another version of rankpoint endpoints",
             ));
         }
-        Ok(Self { file, head })
+        let path = path.to_owned();
+        Ok(Self { path, file, head })
     }
 
     /// Processes of the program.
@@ -140,11 +141,10 @@ impl Job {
         self.head.each.load(Ordering::Relaxed)
     }
 
-    /// Whether the job goes on: the launcher lives and the program's job has not ended.
+    /// Whether the job goes on: the launcher has the file open, which one that was killed does not even before its parent has
+    /// waited for it, and the program's job has not ended.
     pub fn goes_on(&self) -> bool {
-        let launcher = self.head.launcher.load(Ordering::Relaxed);
-        self.head.over.load(Ordering::Relaxed) == 0
-            && Path::new(&format!("/proc/{launcher}")).exists()
+        self.head.over.load(Ordering::Relaxed) == 0 && self.path.symlink_metadata().is_ok()
     }
 
     /// Names the MPI library that the proxies are to open, unless it is named already.
@@ -250,7 +250,7 @@ mod tests {
     fn processes_meet_in_a_file_that_the_launcher_made() {
         let file = sys::memory::memory_file(c"test", file_bytes(2)).unwrap();
         let file = File::from(file);
-        let head = first_bytes(2, 1, std::process::id());
+        let head = first_bytes(2, 1);
         file.write_all_at(&head, 0).unwrap();
         let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
         let [one, other] = [(); 2].map(|()| Job::open(Path::new(&path)).unwrap());
