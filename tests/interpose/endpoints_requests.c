@@ -141,8 +141,9 @@ static void probed_messages_are_received(MPI_Comm comm, int rank, int size) {
     MPI_Status status;
     MPI_Improbe(rank, 40, comm, &flag, &message, MPI_STATUS_IGNORE);
     EXPECT(!flag);
-    MPI_Send(first, 2, MPI_INT, right, 41, comm);
-    MPI_Send(second, 3, MPI_INT, right, 41, comm);
+    MPI_Request sent[2];
+    MPI_Isend(first, 2, MPI_INT, right, 41, comm, &sent[0]);
+    MPI_Isend(second, 3, MPI_INT, right, 41, comm, &sent[1]);
     // The first message is taken, so a receive gets the second one.
     MPI_Mprobe(left, 41, comm, &message, &status);
     MPI_Get_count(&status, MPI_INT, &count);
@@ -151,13 +152,14 @@ static void probed_messages_are_received(MPI_Comm comm, int rank, int size) {
     EXPECT(in[0] == 2 && in[1] == left);
     MPI_Mrecv(in, 2, MPI_INT, &message, &status);
     EXPECT(in[0] == 1 && in[1] == left && message == MPI_MESSAGE_NULL && status.MPI_TAG == 41);
-    MPI_Isend(first, 2, MPI_INT, rank, 42, comm, &request);
+    MPI_Waitall(2, sent, MPI_STATUSES_IGNORE);
+    MPI_Isend(first, 2, MPI_INT, rank, 42, comm, &sent[0]);
     do
         MPI_Improbe(MPI_ANY_SOURCE, 42, comm, &flag, &message, &status);
     while (!flag);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Imrecv(in, 6, MPI_INT, &message, &request);
     MPI_Wait(&request, &status);
+    MPI_Wait(&sent[0], MPI_STATUS_IGNORE);
     MPI_Get_count(&status, MPI_INT, &count);
     EXPECT(count == 2 && in[0] == 1 && in[1] == rank && status.MPI_SOURCE == rank);
     MPI_Mprobe(MPI_PROC_NULL, 43, comm, &none, &status);
