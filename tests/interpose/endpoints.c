@@ -140,6 +140,12 @@ static void communicators_are_made_of_them(MPI_Comm comm, int rank, int size) {
     MPI_Comm copy, half, none;
     int result, half_rank, half_size, found = -1;
     MPI_Comm_dup(comm, &copy);
+    char name[MPI_MAX_OBJECT_NAME] = "?";
+    MPI_Comm_set_name(comm, "threads");
+    MPI_Comm_get_name(copy, name, &result);
+    EXPECT(result == 0 && !name[0]);
+    MPI_Comm_get_name(comm, name, &result);
+    EXPECT(result == 7 && !strcmp(name, "threads"));
     MPI_Comm_compare(comm, copy, &result);
     EXPECT(result == MPI_CONGRUENT);
     MPI_Comm_compare(comm, comm, &result);
@@ -223,10 +229,11 @@ static void *exchange_for_ever(void *argument) {
 static void *refuse(void *argument) {
     MPI_Comm comm = *(MPI_Comm *)argument;
     int keys = 0;
+    MPI_Group group;
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     int codes[] = {MPI_Ibcast(&keys, 1, MPI_INT, 0, comm, &request), MPI_Ibarrier(comm, &request),
-                   MPI_Comm_set_name(comm, "name"), MPI_Bsend(&keys, 1, MPI_INT, 0, 0, comm)};
+                   MPI_Comm_group(comm, &group), MPI_Bsend(&keys, 1, MPI_INT, 0, 0, comm)};
     for (int at = 0; at < 4; at++)
         EXPECT(class_of(codes[at]) == MPI_ERR_UNSUPPORTED_OPERATION);
     MPI_Irecv(&keys, 1, MPI_INT, MPI_PROC_NULL, 88, comm, &request);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Endpoint communicators: what the program's side keeps of one, and the calls that ask for it.
 
-use std::ffi::CStr;
-use std::sync::Arc;
+use std::ffi::{CStr, CString, c_char};
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ::endpoints::command::{Command, Operation};
 use mpi_abi_sys::constants as mpi;
@@ -30,6 +30,8 @@ pub(super) struct Comm {
     pub(super) size: i32,
     /// Error handler.
     pub(super) handler: AtomicUsize,
+    /// Name, for the program alone.
+    pub(super) name: Mutex<CString>,
 }
 
 impl Comm {
@@ -42,6 +44,7 @@ impl Comm {
             rank: mpi::MPI_PROC_NULL,
             size: 0,
             handler: AtomicUsize::new(handler),
+            name: Mutex::default(),
         })
     }
 
@@ -122,6 +125,8 @@ pub(super) fn over(next: Functions) -> Functions {
         MPI_Comm_split: split,
         MPI_Comm_set_errhandler: set_errhandler,
         MPI_Comm_get_errhandler: get_errhandler,
+        MPI_Comm_set_name: set_name,
+        MPI_Comm_get_name: get_name,
         MPI_Abort: abort,
         ..next
     }
@@ -257,6 +262,31 @@ unsafe extern "C" fn get_errhandler(comm: MPI_Comm, handler: *mut MPI_Errhandler
     let found = comm_or_next!(comm, MPI_Comm_get_errhandler(comm, handler));
     // SAFETY: the program's argument.
     unsafe { *handler = found.handler.load(Relaxed) };
+    mpi::MPI_SUCCESS
+}
+
+unsafe extern "C" fn set_name(comm: MPI_Comm, name: *const c_char) -> i32 {
+    let found = comm_or_next!(comm, MPI_Comm_set_name(comm, name));
+    if name.is_null() {
+        return raise(&found, c"MPI_Comm_set_name", mpi::MPI_ERR_ARG);
+    }
+    // SAFETY: the program's text.
+    let mut name = unsafe { CStr::from_ptr(name) }.to_bytes().to_vec();
+    name.truncate(mpi::MPI_MAX_OBJECT_NAME as usize - 1);
+    let name = CString::new(name).unwrap_or_default();
+    *found.name.lock().unwrap_or_else(PoisonError::into_inner) = name;
+    mpi::MPI_SUCCESS
+}
+
+unsafe extern "C" fn get_name(comm: MPI_Comm, name: *mut c_char, length: *mut i32) -> i32 {
+    let found = comm_or_next!(comm, MPI_Comm_get_name(comm, name, length));
+    let kept = found.name.lock().unwrap_or_else(PoisonError::into_inner);
+    let bytes = kept.as_bytes_with_nul();
+    // SAFETY: the program's places: room for MPI_MAX_OBJECT_NAME characters, and a number.
+    unsafe {
+        std::ptr::copy_nonoverlapping(bytes.as_ptr().cast(), name, bytes.len());
+        *length = bytes.len() as i32 - 1;
+    }
     mpi::MPI_SUCCESS
 }
 

@@ -376,6 +376,7 @@ impl Endpoint {
             rank,
             size,
             handler: AtomicUsize::new(handler),
+            name: Mutex::default(),
         });
         entry.1 = Some(comm.clone());
         comm
