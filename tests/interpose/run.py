@@ -67,15 +67,16 @@ class Host:
         command = command or [self.launcher, "-n", "2", self.calls]
         return run([self.rankpoint / "bin/rankpoint", "interpose", *options, "--", *command], **variables)
 
-    def with_endpoints(self, processes, each, *arguments, **variables):
-        """Runs endpoints.c under `rankpoint endpoints`, with proxies also where the library has endpoints itself."""
+    def with_endpoints(self, processes, each, *arguments, program=None, **variables):
+        """Runs a program, or endpoints.c, under `rankpoint endpoints`, with proxies also where the library has endpoints itself."""
         variables = {"RANKPOINT_INTERPOSE_ENDPOINTS": "proxies", **variables}
-        return run(self.endpoints_command(processes, each, *arguments), **variables)
+        return run(self.endpoints_command(processes, each, *arguments, program=program), **variables)
 
-    def endpoints_command(self, processes, each, *arguments):
+    def endpoints_command(self, processes, each, *arguments, program=None):
         """The command line of that."""
         counts = ["-n", str(processes), "-e", str(each)]
-        return [self.rankpoint / "bin/rankpoint", "endpoints", *counts, "--", self.launcher, self.endpoints, *arguments]
+        command = [self.launcher, program or self.endpoints, *arguments]
+        return [self.rankpoint / "bin/rankpoint", "endpoints", *counts, "--", *command]
 
     def preloaded(self, preload, command=None, **variables):
         """Runs a command, or calls.c alone, with libraries preloaded by hand."""
@@ -419,6 +420,35 @@ def the_job_ends_with_the_command(host):
     assert "rankpoint endpoints has ended" in errors, errors
 
 
+def mini_app(host, name):
+    """Builds one of the installed examples."""
+    return host.compile(host.rankpoint / f"share/rankpoint/examples/{name}.c", name, "-O1", "-pthread")
+
+
+def an_fft_exchanges_its_blocks_in_three_ways(host):
+    program = mini_app(host, "fft_exchange")
+    for mode in ("master", "threads"):
+        status, output, _ = run([host.launcher, "-n", "2", program, mode, "2", "32"])
+        assert status == 0 and output.endswith("verified\n"), output
+    for processes, each in [(1, 4), (2, 2)]:
+        status, output, errors = host.with_endpoints(processes, each, "endpoints", str(each), "32", "3", program=program)
+        assert (status, errors) == (0, "") and "exact  0 numbers are wrong" in output and output.endswith("verified\n"), output
+    status, _, errors = run([host.launcher, "-n", "1", program, "master", "2", "33"])
+    assert status != 0 and "N is not a power of two" in errors, errors
+
+
+def a_lattice_operator_has_one_checksum(host):
+    program = mini_app(host, "dslash")
+    checksum = lambda result: re.search(r"checksum (\w{16})", result[1])[1]
+    launched = lambda ranks, mode, threads: run([host.launcher, "-n", ranks, program, mode, threads, "4"])
+    results = [launched("1", "master", "1"), launched("2", "master", "2"), launched("2", "threads", "2")]
+    results += [host.with_endpoints(processes, each, "endpoints", str(each), "4", program=program) for processes, each in [(1, 2), (2, 4)]]
+    assert all(status == 0 for status, _, _ in results), results
+    assert len(set(map(checksum, results))) == 1, results
+    status, _, errors = launched("1", "endpoint", "1")
+    assert status != 0 and "usage: dslash" in errors, errors
+
+
 def commands_of_endpoints_are_checked(host):
     command = [host.rankpoint / "bin/rankpoint", "endpoints", "-n", "1", "-e", "1", "--", host.launcher]
     assert run([*command, "sh", "-c", "exit 7"])[0] == 7
@@ -437,6 +467,7 @@ CASES = [
     nonsense_in_settings_is_refused, python_finds_it_too, statuses_come_through,
     threads_are_ranks, processes_may_have_unequal_numbers_of_endpoints, endpoints_of_the_library_are_used_where_it_has_them,
     what_endpoints_cannot_do_is_refused_by_name, a_proxy_that_is_killed_ends_the_job, the_job_ends_with_the_command,
+    an_fft_exchanges_its_blocks_in_three_ways, a_lattice_operator_has_one_checksum,
     commands_of_endpoints_are_checked,
 ]
 

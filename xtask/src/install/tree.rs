@@ -79,6 +79,14 @@ const EXAMPLES: &[(&str, &str)] = &[
         "share/rankpoint/examples/halo_types.c",
         include_str!("../../../examples/interpose/halo_types.c"),
     ),
+    (
+        "share/rankpoint/examples/fft_exchange.c",
+        include_str!("../../../examples/endpoints/fft_exchange.c"),
+    ),
+    (
+        "share/rankpoint/examples/dslash.c",
+        include_str!("../../../examples/endpoints/dslash.c"),
+    ),
 ];
 
 /// Builds the release and installs it into `target/prefix`; gives that folder.

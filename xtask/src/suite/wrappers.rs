@@ -96,6 +96,8 @@ fn examples(prefix: &Path, program: &Path) -> Result<(), String> {
         "bspmm.c",
         "halo_pack.c",
         "halo_types.c",
+        "fft_exchange.c",
+        "dslash.c",
     ];
     for name in names {
         let mut command = shell::command(prefix.join("bin/mpicc"));
