@@ -236,6 +236,8 @@ static void *refuse(void *argument) {
                    MPI_Comm_group(comm, &group), MPI_Bsend(&keys, 1, MPI_INT, 0, 0, comm)};
     for (int at = 0; at < 4; at++)
         EXPECT(class_of(codes[at]) == MPI_ERR_UNSUPPORTED_OPERATION);
+    MPI_Comm made;
+    EXPECT(class_of(MPIX_Comm_create_endpoints(comm, 1, MPI_INFO_NULL, &made)) == MPI_ERR_UNSUPPORTED_OPERATION);
     MPI_Irecv(&keys, 1, MPI_INT, MPI_PROC_NULL, 88, comm, &request);
     EXPECT(class_of(MPI_Cancel(&request)) == MPI_ERR_UNSUPPORTED_OPERATION);
     MPI_Request_free(&request);

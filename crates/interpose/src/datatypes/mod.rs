@@ -2,7 +2,8 @@
 //! The layer for datatypes, after TEMPI (Pearson, *Movement and Placement of Non-Contiguous Data in Distributed GPU Computing*, 2021,
 //! chapter 5): data of derived types are packed by the kernels of `layout` and travel as MPI_PACKED.
 //!
-//! A derived type is read from the library at its first use ([`decode`]) and kept until the library forgets it ([`types`]). Where the
+//! A derived type is read from the library when it is committed ([`commit`], [`decode`]) and kept until the library forgets it
+//! ([`types`]); the layer for endpoints uses the same. Where the
 //! library packs it faster itself, it goes on as it is ([`costs`]). Packed bytes are in the order of the type map without a header,
 //! as the libraries' own: so the other side need not have this layer ([`wire`] makes sure). Calls that complete requests unpack what has
 //! arrived ([`pending`], [`complete`]). On request [`collectives`] move packed bytes, too.

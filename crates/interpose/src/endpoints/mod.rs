@@ -3,8 +3,9 @@
 //!
 //! The program's side. Calls with an endpoint communicator or with a request of one ([`handle`] knows them by their range of addresses)
 //! become commands for the endpoint's proxy ([`endpoint`]; the crate `endpoints` has what both share); all other calls pass. Blocking
-//! calls are nonblocking commands and a wait in the thread that calls, so that a proxy never waits for one thread of two. Functions that
-//! the layer does not have refuse such handles by name ([`refuse`], generated from the table of the ABI).
+//! calls are nonblocking commands and a wait in the thread that calls, so that a proxy never waits for one thread of two. Data of all
+//! types are packed into memory that both share ([`elements`], with the types that the layer for datatypes knows; [`buffers`]), and
+//! operations of the program reduce in its own threads ([`ops`]). Functions that the layer does not have refuse such handles by name ([`refuse`], generated from the table of the ABI).
 //!
 //! Where the library has the function itself, the program uses that ([`create`]).
 
