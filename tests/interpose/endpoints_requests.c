@@ -86,6 +86,21 @@ static void persistent_requests_start_again(MPI_Comm comm, int rank, int size) {
     }
 }
 
+/* Data are there once a call says that the operation has ended, and what the program writes then stays. */
+static void data_arrive_before_the_request_ends(MPI_Comm comm, int rank) {
+    int out = rank, in = -1, flag = 0;
+    MPI_Request sent, received;
+    MPI_Irecv(&in, 1, MPI_INT, rank, 8, comm, &received);
+    MPI_Isend(&out, 1, MPI_INT, rank, 8, comm, &sent);
+    while (!flag)
+        MPI_Request_get_status(received, &flag, MPI_STATUS_IGNORE);
+    EXPECT(in == rank && received != MPI_REQUEST_NULL);
+    in = -2;
+    MPI_Wait(&received, MPI_STATUS_IGNORE);
+    EXPECT(in == -2 && received == MPI_REQUEST_NULL);
+    MPI_Wait(&sent, MPI_STATUS_IGNORE);
+}
+
 /* Requests of the library, persistent and null ones among them, in the same lists. Needs MPI_THREAD_MULTIPLE. */
 static void lists_have_requests_of_both(MPI_Comm comm, int rank) {
     int out = rank, in[3], number, flag, done, index;
@@ -218,6 +233,7 @@ static void many_are_in_flight(MPI_Comm comm, int rank, int size) {
 
 void requests_complete(MPI_Comm comm, int rank, int size) {
     persistent_requests_start_again(comm, rank, size);
+    data_arrive_before_the_request_ends(comm, rank);
     lists_have_requests_of_both(comm, rank);
     probed_messages_are_received(comm, rank, size);
     buffers_are_replaced(comm, rank, size);

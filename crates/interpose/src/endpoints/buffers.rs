@@ -194,17 +194,18 @@ impl Staged {
         Some(())
     }
 
-    /// Unpacks the results into the program's buffer: of a message as many bytes as came.
-    pub(super) fn deliver(&self, mapped: Mapped, came: i64) {
+    /// Unpacks the results into the program's buffer, once: of a message as many bytes as came.
+    pub(super) fn deliver(&mut self, mapped: Mapped, came: i64) {
         let Some(block) = &self.results else {
             return;
         };
+        let output = std::mem::replace(&mut self.output, Output::Nothing);
         let Some(from) = mapped.at(block.at, block.bytes) else {
             return;
         };
         // SAFETY: the program's elements, and a block of the heap with as many bytes.
         unsafe {
-            match &self.output {
+            match output {
                 Output::Nothing | Output::Unwanted(_) => {}
                 Output::Message(elements) => {
                     elements.unpack(from, u64::try_from(came).unwrap_or(0));

@@ -234,14 +234,21 @@ impl Endpoint {
         self.take(&mut self.state(), slot, &end)
     }
 
-    /// The status of an operation that has ended, which is not taken.
+    /// The status of an operation that has ended, which is not taken; the data are the program's.
     pub(super) fn peek(&self, slot: u32) -> Option<MPI_Status> {
-        self.slot(slot).poll().map(|end| status(&end))
+        let end = self.slot(slot).poll()?;
+        let mut state = self.state();
+        let operation = state.operations.get_mut(slot as usize)?;
+        let under_way = operation.under_way.as_mut()?;
+        if end.code == mpi::MPI_SUCCESS {
+            under_way.staged.deliver(self.mapped, end.value);
+        }
+        Some(status(&end))
     }
 
     fn take(&self, state: &mut State, slot: u32, end: &Completion) -> Option<End> {
         let operation = state.operations.get_mut(slot as usize)?;
-        let UnderWay { comm, staged } = operation.under_way.take()?;
+        let UnderWay { comm, mut staged } = operation.under_way.take()?;
         operation.generation = operation.generation.wrapping_add(1);
         if end.code == mpi::MPI_SUCCESS {
             staged.deliver(self.mapped, end.value);
