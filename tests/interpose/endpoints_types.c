@@ -10,7 +10,7 @@ enum { N = 6 };
 
 struct gaps { int a; double b; char c[3]; };
 
-static MPI_Datatype column, columns, gaps, backwards, copied, block, empty, ints;
+static MPI_Datatype column, columns, gaps, backwards, copied, block, empty, ints, numbers;
 
 static void structure(MPI_Datatype *made) {
     int lengths[] = {1, 1, 3};
@@ -32,6 +32,7 @@ void make_types(void) {
     MPI_Type_create_hvector(N, 1, -(MPI_Aint)sizeof(int), MPI_INT, &backwards);
     MPI_Type_commit(&backwards);
     MPI_Type_dup(columns, &copied);
+    MPI_Type_dup(MPI_INT, &numbers);
     int sizes[] = {N, N}, parts[] = {2, 3}, starts[] = {1, 2};
     MPI_Type_create_subarray(2, sizes, parts, starts, MPI_ORDER_FORTRAN, MPI_INT, &block);
     MPI_Type_commit(&block);
@@ -41,8 +42,8 @@ void make_types(void) {
 }
 
 void free_types(void) {
-    MPI_Datatype *all[] = {&column, &columns, &gaps, &backwards, &copied, &block, &empty, &ints};
-    for (int at = 0; at < 8; at++)
+    MPI_Datatype *all[] = {&column, &columns, &gaps, &backwards, &copied, &block, &empty, &ints, &numbers};
+    for (int at = 0; at < 9; at++)
         MPI_Type_free(all[at]);
 }
 
@@ -57,7 +58,7 @@ static void matrices_are_transposed(MPI_Comm comm, int rank, int size) {
     for (int step = 0; step < 2; step++) {
         int count;
         memset(in, 255, sizeof in);
-        MPI_Irecv(in, N * N, MPI_INT, left, 1, comm, &requests[0]);
+        MPI_Irecv(in, N * N, step ? numbers : MPI_INT, left, 1, comm, &requests[0]);
         MPI_Isend(out, N, each[step], right, 1, comm, &requests[1]);
         MPI_Waitall(2, requests, statuses);
         MPI_Get_count(&statuses[0], columns, &count);

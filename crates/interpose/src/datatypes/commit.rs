@@ -5,7 +5,7 @@ use std::ffi::CStr;
 
 use mpi_abi_sys::types::*;
 
-use super::types;
+use super::{leaf, types};
 use crate::table::{Functions, Next, lacking};
 
 /// What these functions call.
@@ -46,12 +46,12 @@ unsafe extern "C" fn commit(datatype: *mut MPI_Datatype) -> i32 {
     }
 }
 
-/// A duplicate of a committed type is committed.
+/// A duplicate of a committed type is committed, also that of a predefined one.
 unsafe extern "C" fn dup(old: MPI_Datatype, new: *mut MPI_Datatype) -> i32 {
     // SAFETY: the program's arguments.
     unsafe {
         let code = (NEXT.get().MPI_Type_dup)(old, new);
-        if code == 0 && types::find(old).is_some() {
+        if code == 0 && (leaf::is_predefined(old) || types::find(old).is_some()) {
             types::learn(*new);
         }
         code
