@@ -84,12 +84,18 @@ class Host:
 
 
 def run(command, **variables):
-    """Status, output and errors of a command."""
-    done = subprocess.run(
+    """Status, output and errors of a command. If it takes too long, it ends with all that it has started."""
+    started = subprocess.Popen(
         command, env={**os.environ, **{name: str(value) for name, value in variables.items()}}, text=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT_S,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
     )
-    return done.returncode, done.stdout, done.stderr
+    try:
+        output, errors = started.communicate(timeout=LIMIT_S)
+    except subprocess.TimeoutExpired as late:
+        os.killpg(started.pid, signal.SIGKILL)
+        output, errors = started.communicate()
+        raise AssertionError(f"{command} took more than {LIMIT_S} s: {output} {errors}") from late
+    return started.returncode, output, errors
 
 
 def passes(result, ranks=1):
@@ -182,16 +188,19 @@ def halos_are_exchanged(host):
 
 
 def sessions_have_the_layer_too(host):
+    # In MPICH, sessions that begin again after all have ended may hang in MPI_Comm_create_from_group.
+    times = 1 if host.name == "mpich" else 2
     for ranks in (1, 3):
-        command = [host.launcher, "-n", str(ranks), host.sessions]
+        command = [host.launcher, "-n", str(ranks), host.sessions, str(times)]
         passes(run(command), ranks)
         layered = host.interposed("--layers", "datatypes", "--stats", command=command, RANKPOINT_INTERPOSE_PATH="pack",
                                   RANKPOINT_INTERPOSE_COLLECTIVES=1)
         found = numbers(passes(layered, ranks), "datatypes")
-        # A message and a broadcast in each of nine exchanges. Types that were committed before MPI_Finalize are forgotten.
-        sent, arrived = 9 * ranks + 9, 9 * ranks + 9 * (ranks - 1)
+        # A message and a broadcast in each exchange. Types that were committed before MPI_Finalize are forgotten.
+        exchanges = 4 * times + 1
+        sent, arrived = exchanges * (ranks + 1), exchanges * (2 * ranks - 1)
         assert (found["packed"], found["unpacked"]) == (sent, arrived), found
-        assert found["collectives"] == 10 * ranks and found["types"] == 6 * ranks, found
+        assert found["collectives"] == (exchanges + 1) * ranks and found["types"] == (2 * times + 2) * ranks, found
 
 
 def threads_use_the_same_handles(host):

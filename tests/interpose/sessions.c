@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
- * Messages and collectives of strided data in sessions: two of them at a time, again after both have ended, and one that MPI_Init and MPI_Finalize
- * fall into.
+ * Messages and collectives of strided data in sessions: two of them at a time, as many times as the argument says, after both have ended,
+ * and one that MPI_Init and MPI_Finalize fall into.
  */
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { BLOCKS = 2000, SESSIONS = 2 };
 
@@ -61,10 +62,11 @@ static void exchange(const struct part *part)
         CHECK(from[i] == (i % 2 ? rank : 0) + i);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     struct part parts[SESSIONS];
-    for (int time = 0; time < 2; ++time) {
+    int times = argc > 1 ? atoi(argv[1]) : 1;
+    for (int time = 0; time < times; ++time) {
         begin(&parts[0], "first");
         exchange(&parts[0]);
         begin(&parts[1], "second");
