@@ -204,6 +204,25 @@ impl<'n> Domain<'n> {
         self.network.all_gather(number)
     }
 
+    /// The sum of a number of each rank, in their order. Called by all ranks.
+    ///
+    /// # Errors
+    /// When the library fails.
+    pub fn sum(&self, number: f64) -> Result<f64> {
+        let all = self.network.all_gather(number.to_bits())?;
+        Ok(all.into_iter().map(f64::from_bits).sum())
+    }
+
+    /// The largest number of all ranks. Called by all.
+    ///
+    /// # Errors
+    /// When the library fails.
+    pub fn largest(&self, number: f64) -> Result<f64> {
+        let all = self.network.all_gather(number.to_bits())?;
+        let all = all.into_iter().map(f64::from_bits);
+        Ok(all.fold(f64::NEG_INFINITY, f64::max))
+    }
+
     /// The points of this rank along x, y, z.
     pub fn region(&self) -> [std::ops::Range<i64>; 3] {
         ranges(&self.plan.box_of(self.rank))
@@ -381,9 +400,16 @@ impl<'n> Domain<'n> {
     ///
     /// # Errors
     /// When the library fails.
+    ///
+    /// # Panics
+    /// When the kernel makes no next values of some quantity ([`Step::next`], [`Step::keep`]).
     pub fn advance(&mut self, mut kernel: impl FnMut(&Step<'_>)) -> Result<()> {
-        self.exchange_while(&mut kernel)?;
-        self.exterior(&mut kernel);
+        let mut checked = |step: &Step<'_>| {
+            kernel(step);
+            step.check();
+        };
+        self.exchange_while(&mut checked)?;
+        self.exterior(&mut checked);
         self.swap();
         Ok(())
     }

@@ -40,7 +40,9 @@ impl Library {
         let functions = mpi_abi_sys::Library::open(name).map_err(|error| {
             let why = std::error::Error::source(&error);
             let why = why.map_or_else(String::new, |why| format!(": {why}"));
-            Error::NoLibrary(format!("{name}: {error}{why}"))
+            Error::NoLibrary(format!(
+                "{name}: {error}{why}; expected a path, or a name that the dynamic linker finds (LD_LIBRARY_PATH)"
+            ))
         })?;
         let library = Self {
             functions: Box::new(functions),

@@ -21,6 +21,8 @@ pub struct Step<'a> {
     readable: Ranges,
     /// A bit for each quantity whose next values are lent.
     taken: Cell<u64>,
+    /// A bit for each quantity whose next values have been lent.
+    made: Cell<u64>,
 }
 
 impl<'a> Step<'a> {
@@ -38,6 +40,7 @@ impl<'a> Step<'a> {
             region,
             readable,
             taken: Cell::new(0),
+            made: Cell::new(0),
         }
     }
 
@@ -60,17 +63,47 @@ impl<'a> Step<'a> {
     ///
     /// # Panics
     /// When the quantity is that of another domain, or another view of its next values exists.
+    #[track_caller]
     pub fn next<T: Plain>(&self, quantity: Quantity<T>) -> ViewMut<'_, T> {
         let array = self.arrays.array(quantity, 1 - self.parity);
         let bit = 1u64 << quantity.index();
         let taken = self.taken.get();
-        assert_eq!(
-            taken & bit,
-            0,
-            "the next values of a quantity are lent already"
+        assert!(
+            taken & bit == 0,
+            "the next values of quantity '{}' are lent already",
+            self.arrays.fields[quantity.index()].name
         );
         self.taken.set(taken | bit);
+        self.made.set(self.made.get() | bit);
         // SAFETY: the promise of `new`, and this is the only view.
         unsafe { ViewMut::new(array, self.region.clone(), Some((&self.taken, bit))) }
+    }
+
+    /// Makes the present values of a quantity in the region the next ones, too.
+    ///
+    /// # Panics
+    /// As for [`Self::next`].
+    #[track_caller]
+    pub fn keep<T: Plain>(&self, quantity: Quantity<T>) {
+        let (now, mut next) = (self.current(quantity), self.next(quantity));
+        let [xs, ys, zs] = self.region();
+        for (z, y) in zs.flat_map(|z| ys.clone().map(move |y| (z, y))) {
+            let row = now.row(xs.clone(), y, z);
+            next.row_mut(xs.clone(), y, z).copy_from_slice(row);
+        }
+    }
+
+    /// Checks that the kernel has made next values of all quantities.
+    ///
+    /// # Panics
+    /// When it has not.
+    pub(crate) fn check(&self) {
+        for (index, field) in self.arrays.fields.iter().enumerate() {
+            assert!(
+                self.made.get() & (1 << index) != 0,
+                "the kernel has made no next values of quantity '{}' (Step::next, Step::keep)",
+                field.name
+            );
+        }
     }
 }

@@ -33,6 +33,7 @@ impl Array {
 /// Points with `ranges[a]` along each axis.
 pub(crate) type Ranges = [Range<i64>; 3];
 
+#[track_caller]
 fn check_point(ranges: &Ranges, point: Point) {
     let is_inside = ranges
         .iter()
@@ -41,6 +42,7 @@ fn check_point(ranges: &Ranges, point: Point) {
     assert!(is_inside, "point {point:?}: expected one in {ranges:?}");
 }
 
+#[track_caller]
 fn check_row(ranges: &Ranges, xs: &Range<i64>, y: i64, z: i64) {
     let [own_xs, ys, zs] = ranges;
     let is_inside = own_xs.start <= xs.start
@@ -81,6 +83,7 @@ impl<'a, T: Plain> View<'a, T> {
     ///
     /// # Panics
     /// When the point is outside of the region.
+    #[track_caller]
     pub fn at(&self, point: [i64; 3]) -> T {
         check_point(&self.ranges, point);
         // SAFETY: the point is in the ranges (new).
@@ -98,6 +101,7 @@ impl<'a, T: Plain> View<'a, T> {
     ///
     /// # Panics
     /// When the point is outside of the region.
+    #[track_caller]
     pub fn raw(&self, point: [i64; 3]) -> (*const T, [usize; 2]) {
         check_point(&self.ranges, point);
         let first = self.array.first.cast::<T>().cast_const();
@@ -109,6 +113,7 @@ impl<'a, T: Plain> View<'a, T> {
     ///
     /// # Panics
     /// When a point of it is outside of the region.
+    #[track_caller]
     pub fn row(&self, xs: Range<i64>, y: i64, z: i64) -> &'a [T] {
         check_row(&self.ranges, &xs, y, z);
         if xs.is_empty() {
@@ -155,6 +160,7 @@ impl<'a, T: Plain> ViewMut<'a, T> {
     ///
     /// # Panics
     /// When the point is outside of the region.
+    #[track_caller]
     pub fn set(&mut self, point: [i64; 3], value: T) {
         check_point(&self.ranges, point);
         // SAFETY: the point is in the ranges (new).
@@ -171,6 +177,7 @@ impl<'a, T: Plain> ViewMut<'a, T> {
     ///
     /// # Panics
     /// When the point is outside of the region.
+    #[track_caller]
     pub fn raw(&mut self, point: [i64; 3]) -> (*mut T, [usize; 2]) {
         check_point(&self.ranges, point);
         let first = self.array.first.cast::<T>();
@@ -182,6 +189,7 @@ impl<'a, T: Plain> ViewMut<'a, T> {
     ///
     /// # Panics
     /// When a point of it is outside of the region.
+    #[track_caller]
     pub fn row_mut(&mut self, xs: Range<i64>, y: i64, z: i64) -> &mut [T] {
         check_row(&self.ranges, &xs, y, z);
         if xs.is_empty() {

@@ -295,6 +295,10 @@ fn views_keep_to_their_regions(world: Communicator<'_>) -> rankpoint::Result<()>
             let _two = step.next(some);
         });
     }));
+    assert!(panics(&mut || domain.advance(|_| ()).unwrap()));
+    assert!(!panics(&mut || domain
+        .advance(|step| step.keep(some))
+        .unwrap()));
     let mut other = Domain::on(&world, [4, 4, 4]);
     let foreign = other.quantity::<u8>("some");
     assert!(panics(&mut || {

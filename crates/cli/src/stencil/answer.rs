@@ -226,7 +226,13 @@ fn slowest(plan: &Plan, bytes: u64, profile: &Profile) -> Result<f64, String> {
         found.ok_or_else(|| {
             // The lookup by name reports whether the measurement was skipped, and why.
             let missing = profile.curve(entry, None, None).err();
-            missing.map_or_else(String::new, |error| error.to_string())
+            let missing = missing.map_or_else(String::new, |error| error.to_string());
+            match entry == ENTRIES[1] {
+                true => {
+                    format!("{missing}; `rankpoint scope --hosts a,b` measures between hosts, too")
+                }
+                false => missing,
+            }
         })
     };
     let traffic = plan.traffic();

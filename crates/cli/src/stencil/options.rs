@@ -22,13 +22,13 @@ pub(crate) enum Question {
 #[derive(Args)]
 pub(crate) struct PlanOptions {
     /// Points along x, y, z
-    #[arg(long, value_delimiter = ',', required = true, value_name = "X,Y,Z")]
-    pub(super) grid: Vec<usize>,
+    #[arg(long, value_name = "X,Y,Z")]
+    pub(super) grid: String,
     /// Nodes
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_RANKS)))]
     pub(super) nodes: u32,
     /// Ranks, or devices, of each node
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_RANKS)))]
+    #[arg(long, alias = "ranks-per-node", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_RANKS)))]
     pub(super) devices: u32,
     /// Points that the stencil reads in each direction
     #[arg(long, default_value_t = 1)]
@@ -43,8 +43,8 @@ pub(crate) struct PlanOptions {
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub(super) bytes: u64,
     /// Boxes along x, y, z, in place of those that the partition finds
-    #[arg(long, value_delimiter = ',', value_name = "X,Y,Z")]
-    pub(super) dims: Vec<usize>,
+    #[arg(long, value_name = "X,Y,Z")]
+    pub(super) dims: Option<String>,
     /// Describe this placement only
     #[arg(long)]
     pub(super) placement: Option<Kind>,
@@ -117,10 +117,8 @@ impl PlanOptions {
             radius,
             boundary,
         };
-        let dims = match &self.dims[..] {
-            [] => None,
-            dims => Some(three("--dims", dims)?),
-        };
+        let dims = self.dims.as_ref();
+        let dims = dims.map(|dims| three("--dims", dims)).transpose()?;
         let nodes: Vec<u32> = (0..ranks as u32).map(|rank| rank / self.devices).collect();
         let placement = match kind {
             Kind::Optimised => Placement::Optimised,
@@ -136,7 +134,10 @@ impl PlanOptions {
     }
 }
 
-fn three(name: &str, given: &[usize]) -> Result<[usize; 3], String> {
-    <[usize; 3]>::try_from(given)
-        .map_err(|_| format!("{name}: {} numbers; expected three", given.len()))
+/// Numbers such as `64,32,16` or `64x32x16`.
+fn three(name: &str, given: &str) -> Result<[usize; 3], String> {
+    let numbers = given.split([',', 'x']).map(|word| word.trim().parse().ok());
+    let numbers: Option<Vec<usize>> = numbers.collect();
+    let three = numbers.and_then(|numbers| <[usize; 3]>::try_from(numbers).ok());
+    three.ok_or_else(|| format!("{name} {given}: expected three numbers, such as 64,32,16"))
 }

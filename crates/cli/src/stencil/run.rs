@@ -117,7 +117,8 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused() {
         let error = |arguments: &str| plan(arguments).expect_err(arguments);
-        assert!(error("--grid 8,8").contains("2 numbers; expected three"));
+        assert!(error("--grid 8,8").contains("--grid 8,8: expected three numbers"));
+        assert_eq!(plan("--grid 8x8x8"), plan("--grid 8,8,8"));
         assert!(error("--grid 8,8,8 --open w").contains("--open w"));
         assert!(error("--grid 8,8,8 --dims 2,2,2").contains("product of 1"));
         assert!(error("--grid 4,4,4 --devices 4 --radius 3").contains("at least 3x3x3"));

@@ -120,7 +120,5 @@ pub(crate) fn checksum<T: rankpoint::Plain>(
 
 /// Seconds of the slowest rank.
 pub(crate) fn slowest(domain: &Domain<'_>, seconds: f64) -> Result<f64> {
-    // Times are not negative, so their bits are in the same order.
-    let all = domain.all_gather(seconds.to_bits())?;
-    Ok(all.into_iter().max().map_or(0.0, f64::from_bits))
+    domain.largest(seconds)
 }
