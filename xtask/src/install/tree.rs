@@ -68,6 +68,18 @@ const EXAMPLES: &[(&str, &str)] = &[
         include_str!("../../../examples/apps/bspmm.c"),
     ),
     (
+        "share/rankpoint/examples/shortest_path.h",
+        include_str!("../../../examples/shortest-path/shortest_path.h"),
+    ),
+    (
+        "share/rankpoint/examples/mass_cg.c",
+        include_str!("../../../examples/shortest-path/mass_cg.c"),
+    ),
+    (
+        "share/rankpoint/examples/lennard_jones.c",
+        include_str!("../../../examples/shortest-path/lennard_jones.c"),
+    ),
+    (
         "share/rankpoint/examples/halo.h",
         include_str!("../../../examples/interpose/halo.h"),
     ),

@@ -94,6 +94,8 @@ fn examples(prefix: &Path, program: &Path) -> Result<(), String> {
         "heat2d.c",
         "halo2d.c",
         "bspmm.c",
+        "mass_cg.c",
+        "lennard_jones.c",
         "halo_pack.c",
         "halo_types.c",
         "fft_exchange.c",
