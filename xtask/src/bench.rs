@@ -4,7 +4,7 @@
 //! of this one (`tests/hosts/lab.py`).
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -33,6 +33,12 @@ const OF_THREADS: Part = Part {
     end: "<!-- threads: end -->",
 };
 
+const OF_APPS: Part = Part {
+    stem: "apps",
+    begin: "<!-- apps: begin -->\n",
+    end: "<!-- apps: end -->",
+};
+
 /// Options that peers are compared with unless the user gives them.
 const COMPARED: &[(&str, &str)] = &[
     ("--rounds", "3"),
@@ -55,7 +61,7 @@ const LAB: &str = "--lab=";
 
 /// Hosts that are namespaces of this one; they end with the value.
 struct Lab {
-    folder: std::path::PathBuf,
+    folder: PathBuf,
     /// Their names, with commas between them.
     hosts: String,
 }
@@ -181,7 +187,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 }
 
 /// Fetches the peers and writes the file that `rankpoint bench --peers` reads.
-fn describe_peers(prefix: &Path) -> Result<std::path::PathBuf, String> {
+fn describe_peers(prefix: &Path) -> Result<PathBuf, String> {
     let ours = prefix.join("bin/mpicc");
     let targets: Result<Vec<Value>, String> = PEERS.iter().map(|peer| peer.target(&ours)).collect();
     let file = shell::target().join("peers/peers.json");
@@ -193,6 +199,38 @@ fn describe_peers(prefix: &Path) -> Result<std::path::PathBuf, String> {
 pub(crate) fn write_targets(file: &Path, targets: Vec<Value>) -> Result<(), String> {
     let text = Value::from(targets).to_string();
     fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+/// Puts what `cargo xtask apps` has measured into this machine's page, and its plots beside that.
+pub(crate) fn write_apps(tables: &Path, plots: &[PathBuf]) -> Result<(), String> {
+    let told = |error: std::io::Error| format!("{}: {error}", tables.display());
+    let mut text = fs::read_to_string(tables).map_err(told)?;
+    let stem = stem(machine(&text)?);
+    let folder = shell::root().join(PAGES);
+    if !folder.join(format!("{stem}.md")).exists() {
+        return Err(format!(
+            "{PAGES}/{stem}.md does not exist: cargo xtask bench --peers --write makes it"
+        ));
+    }
+    for plot in plots {
+        let name = plot.file_name().unwrap_or_default().to_string_lossy();
+        fs::copy(plot, folder.join(format!("{stem}-{name}"))).map_err(told)?;
+        text = text.replace(&format!("]({name})"), &format!("]({stem}-{name})"));
+    }
+    let moved = tables.with_extension("page.md");
+    fs::write(&moved, text).map_err(told)?;
+    write_page(&OF_APPS, &moved, None)?;
+    fs::remove_file(&moved).map_err(told)
+}
+
+/// What the page of this machine calls it.
+pub(crate) fn this_machine() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with("model name"));
+    let name = line.and_then(|line| line.split_once(':'));
+    let name = name.map_or("unknown processor", |(_, name)| name.trim());
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    format!("{name}, {cores} cores")
 }
 
 /// Replaces tables of this machine's page, and its picture; a page that does not exist is created.

@@ -5,6 +5,7 @@
 
 mod ablations;
 mod agreement;
+mod apps;
 mod bench;
 mod big_machine;
 mod checks;
@@ -56,6 +57,12 @@ const COMMANDS: &[Command] = &[
         "[--peers] [--write] [icount] [OPTIONS]",
         "measure Rankpoint, with --peers others beside it; icount: instructions in each build profile; OPTIONS as of rankpoint bench",
         bench::run,
+    ),
+    (
+        "apps",
+        "[--peers] [--write] [--quick] [--folder DIR] [NAME...]",
+        "compare the applications of the publications by mechanism and by library: tables, JSON and plots; --write also puts them into the page of this machine",
+        apps::run,
     ),
     (
         "agreement",

@@ -177,6 +177,11 @@ impl Peer {
         })
     }
 
+    /// The launcher's command line for ranks whose threads choose their cores.
+    pub(crate) fn unbound_launcher(&self) -> Vec<String> {
+        self.launcher_with(self.unbound_flags)
+    }
+
     fn launcher_with(&self, flags: &[&str]) -> Vec<String> {
         let mut words = vec![self.prefix().join("bin/mpiexec").display().to_string()];
         words.extend(flags.iter().map(|&flag| flag.to_owned()));
@@ -205,7 +210,7 @@ impl Peer {
             "launcher": self.launcher(false),
             "oversubscribed_launcher": self.launcher(true),
             "hosts_launcher": self.launcher_with(self.hosts_flags),
-            "unbound_launcher": self.launcher_with(self.unbound_flags),
+            "unbound_launcher": self.unbound_launcher(),
             "environment": { "LD_LIBRARY_PATH": self.library_folder() },
             "progress": self.progress.iter().copied().collect::<BTreeMap<_, _>>(),
         });
