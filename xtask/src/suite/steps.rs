@@ -5,7 +5,7 @@ use super::found::Found;
 use super::scope::Scope;
 use super::{
     abi, apps, bspmm, cargo, engine, examples, gpu, memory, offers, others, profiling, programs,
-    rates, reports, sanitizers, stencil, tune, types, wrappers,
+    rates, reports, sanitizers, shortest_path, stencil, tune, types, wrappers,
 };
 use crate::{checks, install, instructions, miri, shell, thread_sanitizer, tools, words};
 
@@ -91,6 +91,7 @@ pub(super) const STEPS: &[Step] = &[
     ("heat", programs::heat_equation),
     ("apps", apps::in_c_and_rust),
     ("bspmm", bspmm::in_c_and_rust),
+    ("shortest-path", shortest_path::on_all_ranks),
     ("stencil", stencil::examples),
     ("examples", examples::of_pages),
     ("gpu-buffers", gpu::buffers),
