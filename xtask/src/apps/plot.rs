@@ -53,10 +53,12 @@ pub(super) fn write(file: &Path, all: &[&Series<'_>]) -> Result<(), String> {
 
 fn drawn(title: &str, across: &str, curves: &[Curve]) -> Result<String, String> {
     let samples = || curves.iter().flat_map(|curve| &curve.samples);
+    // Whole powers of ten have labels.
     let around = |pick: fn(&Sample) -> f64| {
         let values = || samples().map(pick);
         let low = values().fold(f64::INFINITY, f64::min);
-        low * 0.8..values().fold(0.0, f64::max) * 1.25
+        let high = values().fold(0.0, f64::max);
+        10.0_f64.powf(low.log10().floor())..10.0_f64.powf(high.log10().floor() + 1.0)
     };
     if samples().next().is_none() {
         return Err("nothing was measured".to_owned());
@@ -78,7 +80,8 @@ fn drawn(title: &str, across: &str, curves: &[Curve]) -> Result<String, String> 
             .map_err(|error| told(&error))?;
         let mut mesh = chart.configure_mesh();
         mesh.x_desc(across).y_desc("us").label_style(LABEL);
-        mesh.x_label_formatter(&|value| format!("{value:.0}"));
+        mesh.x_label_formatter(&|value| label(*value));
+        mesh.y_label_formatter(&|value| label(*value));
         mesh.draw().map_err(|error| told(&error))?;
         for (curve, color) in curves.iter().zip(COLORS.iter().cycle()) {
             let at = |it: &Sample| (it.per_rank, 1e6 * it.seconds);
@@ -110,6 +113,14 @@ fn drawn(title: &str, across: &str, curves: &[Curve]) -> Result<String, String> 
     Ok(text)
 }
 
+fn label(value: f64) -> String {
+    if value >= 1.0 {
+        format!("{value:.0}")
+    } else {
+        format!("{value:.2}")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,7 +133,7 @@ mod tests {
             share: 0.5,
         });
         let curve = |fit| Curve {
-            title: "Rankpoint, promises".to_owned(),
+            title: "Rankpoint (promises)".to_owned(),
             samples: samples.to_vec(),
             fit,
         };
@@ -131,7 +142,16 @@ mod tests {
         // One mark more, and the name, stand in the legend.
         assert_eq!(text.matches("<circle").count(), 4);
         assert_eq!(text.matches("stroke-width=\"2\"").count(), 1);
-        assert!(text.contains("Rankpoint, promises") && text.contains("points of a rank"));
+        let words: Vec<&str> = text.lines().map(str::trim).collect();
+        for word in [
+            "Rankpoint (promises)",
+            "points of a rank",
+            "1",
+            "10",
+            "1000",
+        ] {
+            assert!(words.contains(&word), "{word}");
+        }
         assert!(drawn("mass_cg", "points", &[]).is_err());
     }
 }
