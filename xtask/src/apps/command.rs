@@ -137,8 +137,12 @@ fn write(
     fs::create_dir_all(folder).map_err(told)?;
     let words: String = arguments.iter().map(|word| format!(" {word}")).collect();
     let mut text = format!(
-        "Measured by `cargo xtask apps{words}`, medians, rounds: {}\n\n* {}\n",
-        rounds(options),
+        "Measured by `cargo xtask apps{words}`, {}:\n\n* {}\n",
+        if options.quick {
+            "one round".to_owned()
+        } else {
+            format!("medians of {ROUNDS} rounds")
+        },
         bench::this_machine()
     );
     for note in notes {

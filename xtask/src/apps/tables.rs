@@ -74,7 +74,7 @@ fn sizes(app: &App, all: &[&Series<'_>], counted: &str, turn: &str) -> String {
 /// A column and its model, if it has enough sizes.
 struct Model<'a> {
     title: String,
-    first: &'a Series<'a>,
+    on_most_ranks: &'a Series<'a>,
     fit: Option<Fit>,
 }
 
@@ -87,13 +87,14 @@ fn models(all: &[&Series<'_>], counted: &str) -> String {
     let model = |title: String| {
         let of_title = all.iter().copied().filter(|it| it.title() == title);
         let of_title: Vec<&Series<'_>> = of_title.collect();
-        Model {
-            first: of_title[0],
+        let on_most_ranks = of_title.iter().copied().max_by_key(|it| it.ranks)?;
+        Some(Model {
+            on_most_ranks,
             fit: fit(&of_title),
             title,
-        }
+        })
     };
-    let models: Vec<Model<'_>> = titles(all).into_iter().map(model).collect();
+    let models: Vec<Model<'_>> = titles(all).into_iter().filter_map(model).collect();
     for Model { title, fit, .. } in &models {
         let Some(fit) = fit else {
             let _ = writeln!(text, "| {title} | too few sizes | | | |");
@@ -115,30 +116,50 @@ fn models(all: &[&Series<'_>], counted: &str) -> String {
     text.push('\n');
     let sizes = places(all).into_iter().filter(|place| place.1 > 1);
     let sizes: Vec<f64> = sizes.map(|place| place.0).collect();
-    let base = models.iter().find(|model| model.first.is_base());
-    for model in &models {
-        let Some(base) = base.filter(|_| !model.first.is_base()) else {
-            continue;
-        };
-        let (one, other) = if model.first.library.has_extensions() {
+    let Some(base) = models.iter().find(|model| model.on_most_ranks.is_base()) else {
+        return text;
+    };
+    let others = models.iter().filter(|it| !it.on_most_ranks.is_base());
+    for model in others {
+        let (one, other) = if model.on_most_ranks.library.has_extensions() {
             (model, base)
         } else {
             (base, model)
         };
-        let (this, that) = (&one.title, &other.title);
-        let _ = match (one.fit, other.fit) {
+        let measured = measured(&one.on_most_ranks.medians(), &other.on_most_ranks.medians());
+        let by_models = match (one.fit, other.fit) {
             (Some(one), Some(other)) if describes(&one) && describes(&other) => {
-                let place = words(one.pays_against(&other, GAIN), &sizes, counted);
-                writeln!(text, "* {this} gains 5 % and more over {that} {place}.")
+                let pays = one.pays_against(&other, GAIN);
+                format!("by the models {}", words(pays, &sizes, counted))
             }
-            _ => writeln!(
-                text,
-                "* From where on {this} gains over {that} is not known: the model describes the times of one of them badly."
-            ),
+            _ => "the models are too far from the times".to_owned(),
         };
+        let _ = writeln!(
+            text,
+            "* {} gains 5 % and more over {} {}; {by_models}.",
+            one.title,
+            other.title,
+            words(measured, &sizes, counted)
+        );
     }
     text.push('\n');
     text
+}
+
+/// Up to which size a path gains at that size and all smaller ones.
+fn measured(one: &[Sample], other: &[Sample]) -> Pays {
+    let time_of = |size: f64| other.iter().find(|it| it.per_rank == size);
+    let mut sizes: Vec<&Sample> = one.iter().collect();
+    sizes.sort_by(|one, other| one.per_rank.total_cmp(&other.per_rank));
+    let gains = |it: &&&Sample| {
+        time_of(it.per_rank).is_some_and(|other| other.seconds >= GAIN * it.seconds)
+    };
+    let gained: Vec<&&Sample> = sizes.iter().take_while(gains).collect();
+    match gained.last() {
+        Some(_) if gained.len() == sizes.len() => Pays::Always,
+        Some(last) => Pays::UpTo(last.per_rank),
+        None => Pays::Never,
+    }
 }
 
 /// Whether a model is near the times that were measured.
@@ -240,6 +261,27 @@ mod tests {
         assert_eq!(said(Pays::UpTo(1e5)), "at all of these sizes");
         assert_eq!(said(Pays::Always), "at all of these sizes");
         assert_eq!(said(Pays::Never), "at no size");
+    }
+
+    #[test]
+    fn a_path_pays_up_to_the_size_below_which_it_always_gains() {
+        let samples = |times: [f64; 4]| {
+            let sample = |(size, us): (f64, f64)| Sample {
+                per_rank: size,
+                seconds: 1e-6 * us,
+                share: 0.5,
+            };
+            [864.0, 216.0, 54.0, 27.0]
+                .into_iter()
+                .zip(times)
+                .map(sample)
+                .collect::<Vec<_>>()
+        };
+        let of = |one, other| measured(&samples(one), &samples(other));
+        let slow = [20.0, 8.0, 4.0, 3.0];
+        assert_eq!(of([10.0, 7.9, 3.0, 2.0], slow), Pays::UpTo(54.0));
+        assert_eq!(of([10.0, 4.0, 2.0, 2.9], slow), Pays::Never);
+        assert_eq!(of([10.0, 4.0, 2.0, 2.0], slow), Pays::Always);
     }
 
     #[test]
