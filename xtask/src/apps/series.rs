@@ -159,15 +159,19 @@ fn sizes(found: &Value) -> Option<Vec<Sample>> {
     rows.map(sample).collect()
 }
 
+/// Phases without MPI.
+const OUTSIDE: [&str; 4] = ["compute", "copy", "handle", "track"];
+
 fn phases(found: &Value) -> Option<Sample> {
     let times = found["real_s"].as_object()?;
     let seconds: Option<f64> = times.values().map(Value::as_f64).sum();
     let seconds = seconds.filter(|&seconds| seconds > 0.0)?;
-    let compute = times.get("compute").and_then(Value::as_f64);
+    let of_phase = |name: &&str| times.get(*name).and_then(Value::as_f64);
+    let compute: f64 = OUTSIDE.iter().filter_map(of_phase).sum();
     Some(Sample {
         per_rank: 0.0,
         seconds,
-        share: 1.0 - compute.unwrap_or(0.0) / seconds,
+        share: 1.0 - compute / seconds,
     })
 }
 
