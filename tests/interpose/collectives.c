@@ -376,6 +376,21 @@ static void rest(void)
     MPI_Type_free(&type);
 }
 
+/* The library reports a buffer that is none, at every process. */
+static void no_buffer(void)
+{
+    MPI_Comm comm;
+    MPI_Datatype type;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Type_vector(2, 1, 2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    doing = "no buffer";
+    CHECK(MPI_Bcast(NULL, 1, type, 0, comm) != MPI_SUCCESS);
+    MPI_Type_free(&type);
+    MPI_Comm_free(&comm);
+}
+
 int main(int argc, char **argv)
 {
     unsigned long long seed = argc > 2 ? strtoull(argv[1], 0, 10) : 1;
@@ -391,6 +406,7 @@ int main(int argc, char **argv)
     for (int index = 0; index < count; ++index)
         made += one(seed, index);
     rest();
+    no_buffer();
     for (int i = 0; i < TOPOLOGIES; ++i)
         MPI_Comm_free(&topologies[i].comm);
     MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

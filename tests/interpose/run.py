@@ -188,19 +188,20 @@ def halos_are_exchanged(host):
 
 
 def sessions_have_the_layer_too(host):
-    # In MPICH, sessions that begin again after all have ended may hang in MPI_Comm_create_from_group.
-    times = 1 if host.name == "mpich" else 2
+    if host.name == "mpich":
+        # Its MPI_Comm_create_from_group hangs now and then, without anything in between.
+        return
     for ranks in (1, 3):
-        command = [host.launcher, "-n", str(ranks), host.sessions, str(times)]
+        command = [host.launcher, "-n", str(ranks), host.sessions, "2"]
         passes(run(command), ranks)
         layered = host.interposed("--layers", "datatypes", "--stats", command=command, RANKPOINT_INTERPOSE_PATH="pack",
                                   RANKPOINT_INTERPOSE_COLLECTIVES=1)
         found = numbers(passes(layered, ranks), "datatypes")
         # A message and a broadcast in each exchange. Types that were committed before MPI_Finalize are forgotten.
-        exchanges = 4 * times + 1
+        exchanges = 9
         sent, arrived = exchanges * (ranks + 1), exchanges * (2 * ranks - 1)
         assert (found["packed"], found["unpacked"]) == (sent, arrived), found
-        assert found["collectives"] == (exchanges + 1) * ranks and found["types"] == (2 * times + 2) * ranks, found
+        assert found["collectives"] == (exchanges + 1) * ranks and found["types"] == 6 * ranks, found
 
 
 def threads_use_the_same_handles(host):

@@ -199,6 +199,27 @@ enum How {
     Library,
 }
 
+impl How {
+    /// The address of the first data.
+    fn first(&self, elements: Elements) -> Option<usize> {
+        let base = elements.base.addr();
+        Some(match self {
+            Self::There(start) => start.addr(),
+            Self::Here(of) => base.wrapping_add_signed(of.layout().true_lower_bound() as isize),
+            Self::Library => {
+                let (mut low, mut extent) = (0, 0);
+                let true_extent = REAL.get().MPI_Type_get_true_extent_c;
+                // SAFETY: the program's type, and places of this function.
+                let code = unsafe { true_extent(elements.datatype, &raw mut low, &raw mut extent) };
+                if code != mpi::MPI_SUCCESS {
+                    return None;
+                }
+                base.wrapping_add_signed(low as isize)
+            }
+        })
+    }
+}
+
 /// A block of the program's buffer.
 struct Block {
     elements: Elements,
@@ -223,6 +244,10 @@ impl Block {
         } else {
             derived(elements).unwrap_or(How::Library)
         };
+        // No data are at small addresses, MPI_IN_PLACE among them: the library reports such a buffer.
+        if bytes > 0 && how.first(elements)? < UNMAPPED {
+            return None;
+        }
         Some(Self {
             elements,
             bytes,
@@ -241,7 +266,7 @@ impl Block {
         // SAFETY: the program's elements, and room for their bytes.
         unsafe {
             match &self.how {
-                How::There(from) if is_readable(*from) => {
+                How::There(from) if !device::is_device(from.cast()) => {
                     std::ptr::copy_nonoverlapping(from.cast(), to, self.bytes);
                 }
                 How::Here(of) => buffer::pack(of, base.expose_provenance(), self.bytes, to),
@@ -266,7 +291,7 @@ impl Block {
         // SAFETY: the program's elements, and as many bytes.
         unsafe {
             match &self.how {
-                How::There(to) if is_readable(*to) => {
+                How::There(to) if !device::is_device(to.cast()) => {
                     std::ptr::copy_nonoverlapping(from, to.cast_mut().cast(), self.bytes);
                 }
                 How::Here(of) => buffer::unpack(of, base.expose_provenance(), self.bytes, from),
@@ -280,11 +305,6 @@ impl Block {
         }
         mpi::MPI_SUCCESS
     }
-}
-
-/// Whether contiguous data are copied here; the library copies those of a GPU, and reports addresses that have none.
-fn is_readable(address: *const c_void) -> bool {
-    address.addr() >= UNMAPPED && !device::is_device(address.cast())
 }
 
 /// How the bytes of elements of a derived type are had here; `None` where the library packs them.
