@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  * Product of block-sparse matrices, C = A B, by threads of several processes: a worker takes a unit from a counter, gets the two tiles
  * that the unit multiplies, and adds a tile of C to its owner's when it goes on to another one. docs/mini-apps.md describes modes
- * and options. Works with any library that has MPI_THREAD_MULTIPLE; mode endpoint needs MPIX_Comm_create_endpoints.
+ * and options. Works with any library that has MPI_THREAD_MULTIPLE; mode endpoint needs windows of endpoints, which Rankpoint has.
  *
  *     mpicc -O2 examples/apps/bspmm.c -pthread -o bspmm
  *     mpiexec -n 2 ./bspmm --mode window --threads 2 */
@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <mpi.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,16 @@ struct worker {
     double times[PHASES];
 };
 
+static const char usage[] =
+    "usage: bspmm [OPTION...]\n"
+    "  --mode MODE           processes, serial, window or endpoint (serial)\n"
+    "  --threads N           threads of a process, up to 64 (1)\n"
+    "  --tiles N             tiles along a matrix (8)\n"
+    "  --band N              a tile is not zero if its row and column differ by at most this (1)\n"
+    "  --edge N              numbers along a tile (8)\n"
+    "  --accumulate ORDER    ordered, or unordered: accumulate_ordering=none (ordered)\n"
+    "  --fault doubled-unit  seed an error\n"
+    "  -h, --help            print this\n";
 static const char *const modes[] = {"processes", "serial", "window", "endpoint"};
 static enum mode mode = SERIAL;
 static int rank, ranks, threads = 1, tiles = 8, band = 1, edge = 8, is_unordered, is_doubled;
@@ -46,10 +57,25 @@ static int64_t unit_count;
 static struct worker *workers;
 static MPI_Comm *endpoints;
 
-static void refuse(const char *why, const char *what)
+/* Ends the program, with its usage on the first rank. */
+static void show_usage(void)
 {
     if (rank == 0)
-        fprintf(stderr, "bspmm: %s%s\n", why, what);
+        fputs(usage, stdout);
+    MPI_Finalize();
+    exit(0);
+}
+
+/* Ends the program with a sentence, told once. */
+static void refuse(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (rank == 0) {
+        vfprintf(stderr, format, arguments);
+        fputc('\n', stderr);
+    }
+    va_end(arguments);
     MPI_Finalize();
     exit(2);
 }
@@ -213,29 +239,32 @@ static int64_t wrong_tiles(void)
 static int number_of(const char *name, const char *text, int least, int most)
 {
     char *end;
-    long number = text ? strtol(text, &end, 10) : least - 1;
-    if (!text || *end || number < least || number > most)
-        refuse("a wrong number, or none, for ", name);
+    long number = strtol(text, &end, 10);
+    if (end == text || *end || number < least || number > most)
+        refuse("%s %s: expected a number from %d to %d", name, text, least, most);
     return (int)number;
+}
+
+static enum mode mode_of(const char *text)
+{
+    if (!strcmp(text, "tag"))
+        refuse("mode tag: a get has no tag that could name the threads of both sides; expected processes, serial, window or endpoint");
+    for (int at = PROCESSES; at <= ENDPOINT; at++)
+        if (!strcmp(text, modes[at]))
+            return (enum mode)at;
+    refuse("--mode %s: expected processes, serial, window or endpoint", text);
+    return SERIAL;
 }
 
 static void read_options(char **words)
 {
     for (; *words; words += 2) {
-        const char *name = words[0], *text = words[1];
-        if (!text)
-            refuse("no value for ", name);
-        if (!strcmp(name, "--mode")) {
-            int at = 0;
-            if (!strcmp(text, "tag"))
-                refuse("mode tag: a get has no tag that could name the threads of both sides; expected processes, serial, window or endpoint",
-                       "");
-            while (at <= ENDPOINT && strcmp(text, modes[at]))
-                at++;
-            if (at > ENDPOINT)
-                refuse("the modes are processes, serial, window and endpoint, not ", text);
-            mode = (enum mode)at;
-        } else if (!strcmp(name, "--threads"))
+        const char *name = words[0], *text = words[1] ? words[1] : "";
+        if (!strcmp(name, "--help") || !strcmp(name, "-h"))
+            show_usage();
+        else if (!strcmp(name, "--mode"))
+            mode = mode_of(text);
+        else if (!strcmp(name, "--threads"))
             threads = number_of(name, text, 1, 64);
         else if (!strcmp(name, "--tiles"))
             tiles = number_of(name, text, 1, 200);
@@ -244,16 +273,22 @@ static void read_options(char **words)
         else if (!strcmp(name, "--edge"))
             edge = number_of(name, text, 1, 512);
         else if (!strcmp(name, "--accumulate") && !strcmp(text, "window"))
-            refuse("MPI accumulates of several windows to one place are not atomic: C has one window", "");
+            refuse("MPI accumulates of several windows to one place are not atomic: C has one window");
         else if (!strcmp(name, "--accumulate") && (!strcmp(text, "ordered") || !strcmp(text, "unordered")))
             is_unordered = text[0] == 'u';
+        else if (!strcmp(name, "--accumulate"))
+            refuse("--accumulate %s: expected ordered or unordered", text);
         else if (!strcmp(name, "--fault") && !strcmp(text, "doubled-unit"))
             is_doubled = 1;
+        else if (!strcmp(name, "--fault"))
+            refuse("--fault %s: expected doubled-unit", text);
         else
-            refuse("an option that is not known, or its value: ", name);
+            refuse("%s is not an option; --help lists them", name);
+        if (!words[1])
+            break;
     }
     if (mode == PROCESSES && threads != 1)
-        refuse("mode processes has one thread in each process", "");
+        refuse("mode processes has one thread in each process, not %d", threads);
 }
 
 /* Windows of all threads, which are collective: the modes differ in nothing else. */
@@ -263,7 +298,7 @@ static void make_windows(void)
         create_endpoints_t *create;
         *(void **)&create = dlsym(RTLD_DEFAULT, "MPIX_Comm_create_endpoints");
         if (!create)
-            refuse("the library has no MPIX_Comm_create_endpoints", "");
+            refuse("mode endpoint: the library has no MPIX_Comm_create_endpoints; windows of endpoints need Rankpoint as the library");
         create(MPI_COMM_WORLD, threads, MPI_INFO_NULL, endpoints);
         per_process = threads;
         return;
@@ -296,7 +331,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (provided != MPI_THREAD_MULTIPLE)
-        refuse("the library has no MPI_THREAD_MULTIPLE", "");
+        refuse("the library does not have MPI_THREAD_MULTIPLE");
     read_options(argv + 1);
     workers = calloc((size_t)threads, sizeof *workers);
     endpoints = calloc((size_t)threads, sizeof *endpoints);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  * Halo exchange of a stencil with two axes, between threads of several processes: the same computation as halo2d in Rust, and
- * the same checksum. Works with any library that has MPI_THREAD_MULTIPLE; mode endpoint needs MPIX_Comm_create_endpoints.
+ * the same checksum. Works with any library that has MPI_THREAD_MULTIPLE; mode endpoint needs Rankpoint, or rankpoint endpoints.
  * docs/mini-apps.md describes modes and options. LONG: one file, which programs compile as it is.
  *
  * Mode comm takes its communicators from tables, which are compiled in:
@@ -64,6 +64,20 @@ struct worker {
     uint64_t away, inside, verified, wrong, checksum;
 };
 
+static const char usage[] =
+    "usage: halo2d [OPTION...]\n"
+    "  --mode MODE              processes, serial, naive, comm, tag, endpoint or partitioned (comm)\n"
+    "  --threads X,Y            threads of a process along each axis (1,1)\n"
+    "  --procs X,Y              processes along each axis (as balanced as the number of ranks allows)\n"
+    "  --stencil N              points of the stencil, 5 or 9 (5)\n"
+    "  --size N                 cells along each axis of a thread's patch (16)\n"
+    "  --steps N                number of steps (10)\n"
+    "  --periodic[=x|y]         periodic along both axes, or along one\n"
+    "  --barrier                a barrier of all ranks before each exchange\n"
+    "  --verify BOOL            compare cells with those of the serial computation (true)\n"
+    "  --fault wrong-direction  seed an error\n"
+    "  -h, --help               print this\n";
+
 static struct options options = {COMM, {1, 1}, {0, 0}, 5, 10, 16, {0, 0}, 1, 0, 0};
 static int rank, ranks, process[2], direction_count, thread_count, bits_of_threads, extents[2];
 static struct direction directions[MAX_DIRECTIONS];
@@ -75,6 +89,15 @@ static MPI_Request *requests_of_groups;
 static uint64_t *fields; /* The field after each step, computed serially; null when it is too large. */
 static struct worker *workers;
 static pthread_barrier_t all_threads;
+
+/* Ends the program, with its usage on the first rank. */
+static void show_usage(void)
+{
+    if (rank == 0)
+        fputs(usage, stdout);
+    MPI_Finalize();
+    exit(0);
+}
 
 /* Ends the program with a sentence, told once. */
 static void refuse(const char *format, ...)
@@ -129,6 +152,15 @@ static void choose_mode(const char *text)
     refuse("--mode %s: expected processes, serial, naive, comm, tag, endpoint or partitioned", text ? text : "");
 }
 
+/* Whether the value is the first of the two that are expected, or of one. */
+static int choose_word(const char *name, const char *text, const char *yes, const char *no)
+{
+    int is_yes = text && strcmp(text, yes) == 0;
+    if (!is_yes && !(text && no && strcmp(text, no) == 0))
+        refuse("%s %s: expected %s%s%s", name, text ? text : "", yes, no ? " or " : "", no ? no : "");
+    return is_yes;
+}
+
 static void read_options(int argc, char **argv)
 {
     for (int i = 1; i < argc; ++i) {
@@ -147,9 +179,9 @@ static void read_options(int argc, char **argv)
         else if (strcmp(name, "--size") == 0)
             options.size = number(name, value, 1);
         else if (strcmp(name, "--verify") == 0)
-            options.verify = value && strcmp(value, "false") != 0;
-        else if (strcmp(name, "--fault") == 0 && value && strcmp(value, "wrong-direction") == 0)
-            options.wrong_direction = 1;
+            options.verify = choose_word(name, value, "true", "false");
+        else if (strcmp(name, "--fault") == 0)
+            options.wrong_direction = choose_word(name, value, "wrong-direction", NULL);
         else {
             has_value = 0;
             if (strcmp(name, "--barrier") == 0)
@@ -160,8 +192,10 @@ static void read_options(int argc, char **argv)
                 options.periodic[0] = 1;
             else if (strcmp(name, "--periodic=y") == 0)
                 options.periodic[1] = 1;
+            else if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+                show_usage();
             else
-                refuse("%s is not understood", name);
+                refuse("%s is not an option; --help lists them", name);
         }
         i += has_value;
     }
@@ -326,7 +360,7 @@ static void create_endpoints(void)
     int (*create)(MPI_Comm, int, MPI_Info, MPI_Comm *);
     *(void **)&create = dlsym(RTLD_DEFAULT, "MPIX_Comm_create_endpoints");
     if (!create)
-        refuse("mode endpoint: the library has no MPIX_Comm_create_endpoints");
+        refuse("mode endpoint: the library has no MPIX_Comm_create_endpoints; start the program by rankpoint endpoints");
     if (thread_count > 64)
         refuse("mode endpoint: %d threads in a process, expected at most 64", thread_count);
     comm_count = thread_count;

@@ -35,17 +35,35 @@ const CASES: &[Case] = &[
     ("4", "2,2", "1,4", "9", true),
 ];
 const QUICK_CASES: usize = 4;
+/// Threads of a process, and so its endpoints.
+const MOST_THREADS: &str = "4";
 
 /// A library, and how programs are compiled for it and started.
 struct Library {
     name: &'static str,
-    has_endpoints: bool,
     wrapper: PathBuf,
+    /// The command that gives processes endpoints which their library lacks.
+    endpoints: Option<PathBuf>,
     /// The launcher with its flags.
     launcher: Vec<String>,
     /// Where the dynamic linker finds it.
     folder: PathBuf,
 }
+
+/// Options, whether the program succeeds with them, and what it prints once.
+const EXPLAINED: [(&str, bool, &str); 5] = [
+    ("--help", true, "usage: halo2d "),
+    ("-h", true, "usage: halo2d "),
+    ("--fast", false, "--fast is not an option; --help"),
+    ("--verify", false, "--verify : expected true or false"),
+    ("--mode window", false, "no windows"),
+];
+/// The same where the library has no endpoints.
+const WITHOUT_ENDPOINTS: (&str, bool, &str) = (
+    "--mode endpoint",
+    false,
+    "start the program by rankpoint endpoints",
+);
 
 /// Every case and mode with our compiler.
 pub(super) fn in_c_and_rust(scope: Scope) -> Result<Found, String> {
@@ -56,7 +74,7 @@ pub(super) fn in_c_and_rust(scope: Scope) -> Result<Found, String> {
     shell::cargo(&["build", "--quiet", "-p", "rankpoint-apps"])?;
     let mut libraries = vec![ours(&prefix)];
     if scope == Scope::Thorough {
-        match mpich() {
+        match mpich(&prefix) {
             Ok(library) => libraries.push(library),
             Err(why) => shell::say(&format!("not on MPICH: {why}")),
         }
@@ -64,14 +82,16 @@ pub(super) fn in_c_and_rust(scope: Scope) -> Result<Found, String> {
     let folder = shell::target().join("apps");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let (mut passed, mut wrong) = (0, Vec::new());
-    for case in scope.some(CASES, QUICK_CASES) {
+    for (at, case) in scope.some(CASES, QUICK_CASES).iter().enumerate() {
         let rust = shell::target().join("debug/halo2d");
         let expected = outcome(ours(&prefix).run(case, &rust, "comm"))?;
         for library in &libraries {
             let program = library.compile(&prefix, &folder, case)?;
+            if at == 0 {
+                passed += library.explains(&program, &mut wrong)?;
+            }
             let alone = (case.2 == "1,1").then_some("processes");
-            let endpoint = library.has_endpoints.then_some(ENDPOINT);
-            for mode in MODES.into_iter().chain(alone).chain(endpoint) {
+            for mode in MODES.into_iter().chain(alone).chain([ENDPOINT]) {
                 match outcome(library.run(case, &program, mode)) {
                     Ok(found) if found == expected => passed += 1,
                     Ok(found) => wrong.push(format!(
@@ -81,7 +101,7 @@ pub(super) fn in_c_and_rust(scope: Scope) -> Result<Found, String> {
                     Err(text) => wrong.push(format!("{} {mode} {case:?}: {text}", library.name)),
                 }
             }
-            for mode in ["serial", "partitioned"].into_iter().chain(endpoint) {
+            for mode in ["serial", "partitioned", ENDPOINT] {
                 let mut seeded = library.run(case, &program, mode);
                 match outcome_of_fault(seeded.args(["--fault", "wrong-direction"])) {
                     Ok(()) => passed += 1,
@@ -93,7 +113,7 @@ pub(super) fn in_c_and_rust(scope: Scope) -> Result<Found, String> {
     Found::runs(
         passed,
         wrong,
-        "runs of halo2d in C with the checksum of Rust, or with a seeded error that is found",
+        "runs of halo2d in C with the checksum of Rust, a seeded error that is found, or options explained",
     )
 }
 
@@ -101,20 +121,20 @@ fn ours(prefix: &Path) -> Library {
     let mpiexec = prefix.join("bin/mpiexec").display().to_string();
     Library {
         name: "Rankpoint",
-        has_endpoints: true,
         wrapper: prefix.join("bin/mpicc"),
+        endpoints: None,
         launcher: [&mpiexec, "--timeout", LIMIT_S].map(str::to_owned).to_vec(),
         folder: prefix.join("lib"),
     }
 }
 
-fn mpich() -> Result<Library, String> {
+fn mpich(prefix: &Path) -> Result<Library, String> {
     let peer = Peer::find("mpich").ok_or("no peer is called mpich")?;
     peer.fetch()?;
     Ok(Library {
         name: "MPICH",
-        has_endpoints: false,
         wrapper: peer.prefix().join("bin/mpicc_abi"),
+        endpoints: Some(prefix.join("bin/rankpoint")),
         launcher: peer.launcher(true),
         folder: peer.library_folder(),
     })
@@ -157,14 +177,47 @@ impl Library {
         Ok(program)
     }
 
+    /// How many options the program explains.
+    fn explains(&self, program: &Path, wrong: &mut Vec<String>) -> Result<usize, String> {
+        let mut passed = 0;
+        let without = self.endpoints.as_ref().map(|_| WITHOUT_ENDPOINTS);
+        for (line, is_success, said) in EXPLAINED.into_iter().chain(without) {
+            let mut job = self.start("2");
+            let output = shell::output(job.arg(program).args(line.split(' ')))?;
+            let text = [output.stdout, output.stderr].concat();
+            let text = String::from_utf8_lossy(&text);
+            if output.status.success() == is_success && text.matches(said).count() == 1 {
+                passed += 1;
+            } else {
+                wrong.push(format!("{} {line}: {}\n{text}", self.name, output.status));
+            }
+        }
+        Ok(passed)
+    }
+
+    fn start(&self, ranks: &str) -> Command {
+        let mut command = shell::command(&self.launcher[0]);
+        command.args(&self.launcher[1..]).args(["-n", ranks]);
+        command.env("LD_LIBRARY_PATH", &self.folder);
+        command
+    }
+
+    /// The launcher, which starts processes that have proxies for their endpoints.
+    fn start_with_proxies(&self, command: &Path, ranks: &str) -> Command {
+        let mut command = shell::command(command);
+        command.args(["endpoints", "-n", ranks, "-e", MOST_THREADS, "--"]);
+        command.args(&self.launcher);
+        command.env("LD_LIBRARY_PATH", &self.folder);
+        command
+    }
+
     fn run(&self, case: &Case, program: &Path, mode: &str) -> Command {
         let (ranks, procs, threads, points, is_periodic) = *case;
-        let mut command = shell::command(&self.launcher[0]);
-        command
-            .args(&self.launcher[1..])
-            .args(["-n", ranks])
-            .arg(program);
-        command.env("LD_LIBRARY_PATH", &self.folder);
+        let mut command = match &self.endpoints {
+            Some(endpoints) if mode == ENDPOINT => self.start_with_proxies(endpoints, ranks),
+            _ => self.start(ranks),
+        };
+        command.arg(program);
         command.args([
             "--mode",
             mode,
