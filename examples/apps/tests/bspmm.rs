@@ -36,22 +36,41 @@ fn all_modes_have_the_serial_product_and_exact_counts() -> Result<()> {
             let workers = (threads * world.size()) as u64;
             for (band, kept, units) in [(1, [22, 22, 34], 62), (8, [64; 3], 512)] {
                 let line = format!("--mode {mode} --threads {threads} --band {band} --edge 3");
+                let outcome = multiply(&world, &line);
                 let Outcome {
                     kept: found,
                     total,
                     next,
                     ..
-                } = multiply(&world, &line);
+                } = outcome;
                 assert_eq!((found, total.units, total.gets), (kept, units, 2 * units));
                 assert_eq!((total.fetches, next), (units + workers, units + workers));
                 let alone = kept[2] as u64;
-                match workers {
-                    1 => assert_eq!(total.accumulates, alone),
-                    _ => assert!((alone..=units).contains(&total.accumulates)),
-                }
+                let most = if workers == 1 { alone } else { units };
+                assert_eq!(outcome.accumulates(), alone..=most);
+                assert!((alone..=most).contains(&total.accumulates));
             }
         }
     }
+    Ok(())
+}
+
+#[rankpoint::test(ranks = [1, 2])]
+fn only_counts_that_each_run_repeats_are_exact() -> Result<()> {
+    let universe = Universe::init_threaded()?;
+    let world = universe.world();
+    let workers = 3 * world.size() as u64;
+    let outcome = multiply(&world, "--mode window --threads 3");
+    let (text, count) = (outcome.text(), outcome.total.accumulates);
+    for line in [
+        format!("exact  124 gets, {} fetches", 62 + workers),
+        format!("varies {count} accumulates, expected 34 to 62"),
+    ] {
+        assert!(text.lines().any(|it| it == line), "{text}");
+    }
+    let all: serde_json::Value = serde_json::from_str(&outcome.json()).unwrap();
+    assert_eq!(all["varies"]["accumulates"], count);
+    assert!(all["exact"]["accumulates"].is_null());
     Ok(())
 }
 
