@@ -86,6 +86,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     run.threads();
     run.ranks();
     run.models();
+    run.apps();
     let page = run.write_page()?;
     shell::say(&page);
     if run.failed.is_empty() {
@@ -156,6 +157,19 @@ impl Run {
         bench.args(["--modes", "processes,serial,communicators"]);
         bench.args(["--locks", "vci,global,none", "--progress", "hybrid,global"]);
         self.part("models", Duration::from_secs(60), &mut bench);
+    }
+
+    /// Small applications by mechanism, with a core for each thread.
+    fn apps(&mut self) {
+        let Ok(program) = std::env::current_exe() else {
+            self.skip("apps", "this program has no path");
+            return;
+        };
+        let mut apps = shell::command(program);
+        apps.arg("apps")
+            .arg("--folder")
+            .arg(self.folder.join("apps"));
+        self.part("apps", Duration::from_secs(150), &mut apps);
     }
 
     /// Collectives and exchanges with a core for each rank.
