@@ -73,3 +73,8 @@ pub use quantity::Quantity;
 pub use stencil_plan::{Boundary, Placement, Plan, Radius};
 pub use step::Step;
 pub use view::{View, ViewMut};
+
+/// The programs of the page.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/stencil.md")]
+mod page {}
