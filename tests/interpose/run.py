@@ -56,9 +56,9 @@ class Host:
         tool = lambda name: self.compile("tool.c", f"{name}.so", "-shared", "-fPIC", f'-DNAME="{name}"')
         self.tools = [tool(name) for name in "abc"]
 
-    def compile(self, source, name, *flags):
-        """Builds a file of this folder with the host's compiler."""
-        command = [self.compiler, *flags, HERE / source, "-o", self.folder / name]
+    def compile(self, source, name, *flags, compiler=None):
+        """Builds a file of this folder with the host's compiler, or another one."""
+        command = [compiler or self.compiler, *flags, HERE / source, "-o", self.folder / name]
         subprocess.run(command, check=True, timeout=LIMIT_S)
         return self.folder / name
 
@@ -325,6 +325,19 @@ def another_version_of_the_abi_is_left_alone(host):
     assert "version 2 of the ABI, not 1: nothing is between" in passes(result), result
 
 
+def programs_without_the_standard_abi_are_left_alone(host):
+    if host.name == "rankpoint":
+        return
+    program = host.compile("calls.c", "plain", compiler=host.compiler.with_name("mpicc"))
+    command = [host.launcher, "-n", "2", program]
+    layered = ["--layers", "datatypes"], ["--layers", "placement", "--stats"], ["--tools", str(host.tools[0])]
+    results = [host.interposed(*options, command=command) for options in ([], *layered)]
+    results += [host.with_endpoints(2, 2, program=program), run([host.rankpoint / "bin/mpiexec", "--layers", "datatypes", "-n", "2", program])]
+    for result in results:
+        line = "the program is linked with libmpi.so.12, not with the standard ABI; build it with mpicc_abi. Nothing is between"
+        assert passes(result, 2).count(line) == 2 and "tool" not in result[1], result
+
+
 def a_function_that_the_library_lacks_is_named(host):
     other = host.compile("other_version.c", "libone.so", "-shared", "-fPIC", "-DVERSION=1")
     status, _, errors = host.preloaded([host.dispatcher], RANKPOINT_INTERPOSE_LIBRARY=other)
@@ -473,7 +486,8 @@ CASES = [
     rings_and_halos_cross_nodes_as_little_as_possible, each_process_plays_its_new_rank, what_cannot_gain_is_not_placed,
     wrong_arguments_are_reported_by_the_library, tools_see_what_the_layer_sends, our_launcher_has_flags_for_it, preloading_by_hand_works,
     two_copies_are_one, behind_the_library_it_says_so, shells_do_not_notice,
-    a_missing_library_is_named, another_version_of_the_abi_is_left_alone, a_function_that_the_library_lacks_is_named,
+    a_missing_library_is_named, another_version_of_the_abi_is_left_alone,
+    programs_without_the_standard_abi_are_left_alone, a_function_that_the_library_lacks_is_named,
     nonsense_in_settings_is_refused, python_finds_it_too, statuses_come_through,
     threads_are_ranks, processes_may_have_unequal_numbers_of_endpoints, endpoints_of_the_library_are_used_where_it_has_them,
     what_endpoints_cannot_do_is_refused_by_name, a_proxy_that_is_killed_ends_the_job, the_job_ends_with_the_command,

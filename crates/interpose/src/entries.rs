@@ -38,6 +38,11 @@ fn lead_counted(functions: &Functions) {
 extern "C" fn filled(slot: &AtomicPtr<()>) -> *mut () {
     static STARTED: Once = Once::new();
     STARTED.call_once(|| {
+        if let Some(led) = start::another_abi() {
+            lead(&PROFILING, &led.profiling);
+            lead(&PROGRAM, &led.program);
+            return;
+        }
         let opened = start::library();
         // Initialisers of tools may call MPI.
         lead(&PROFILING, &opened.real);

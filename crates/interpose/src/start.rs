@@ -3,7 +3,7 @@
 //!
 //! Nothing acts before: launchers and shells have this library preloaded, too.
 
-use crate::find::{Library, is_first};
+use crate::find::{Library, Other, is_first};
 use crate::output::{end, say};
 use crate::settings::Settings;
 use crate::table::{Functions, REAL};
@@ -29,6 +29,22 @@ pub(crate) struct Led {
     pub(crate) profiling: Functions,
     /// Whether the entries are to count the calls of `MPI_X`.
     pub(crate) counted: bool,
+}
+
+/// Where functions lead when the program is linked with a library that has another ABI: there, with nothing between.
+pub(crate) fn another_abi() -> Option<Led> {
+    let other = Other::find()?;
+    let name = &other.name;
+    say(&format!(
+        "the program is linked with {name}, not with the standard ABI; build it with mpicc_abi. Nothing is between"
+    ));
+    // SAFETY: calls have the parameters of that library, and reach it by jumps that do not look at them.
+    let functions = |prefix| unsafe { Functions::of(&other.functions(prefix)) };
+    Some(Led {
+        program: functions(""),
+        profiling: functions("P"),
+        counted: false,
+    })
 }
 
 /// Opens the MPI library; without one the process ends.

@@ -50,7 +50,7 @@ pub(crate) unsafe extern "C" fn create_endpoints(
     made: *mut MPI_Comm,
 ) -> i32 {
     let Some(library) = native::library() else {
-        say("MPIX_Comm_create_endpoints was called before MPI_Init");
+        say("MPIX_Comm_create_endpoints was called before MPI_Init, or without the standard ABI");
         return mpi::MPI_ERR_OTHER;
     };
     let proxies = PROXIES.get();

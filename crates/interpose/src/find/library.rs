@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use super::{cache, objects};
 use crate::table::{COUNT, MISSING, NAMES};
 
-const SONAME: &CStr = c"libmpi_abi.so.1";
+/// Soname of libraries with the standard ABI.
+pub(super) const SONAME: &CStr = c"libmpi_abi.so.1";
 /// A name that this library exports and MPI libraries do not.
 const MARK: &CStr = c"rankpoint_interpose_is_loaded";
 
@@ -35,11 +36,11 @@ impl Library {
                 format!("{path} is this library itself, not an MPI library")
             });
         }
-        let loaded = objects::loaded(SONAME);
+        let loaded = objects::loaded();
         let paths = loaded.iter().map(|object| path_of(&object.path));
         let mut candidates: Vec<PathBuf> = paths.filter(|path| is_mpi_library(path)).collect();
         let soname = SONAME.to_string_lossy();
-        let needing = loaded.iter().filter(|object| object.needs);
+        let needing = loaded.iter().filter(|object| object.needs(SONAME));
         let seeking: Vec<_> = needing.chain(loaded.first()).collect();
         for object in seeking {
             let folders = objects::folders(&object.path).into_iter();
@@ -157,8 +158,14 @@ fn path_of(text: &CStr) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(text.to_bytes()))
 }
 
+/// The last part of a path.
+pub(super) fn file_name(path: &CStr) -> &[u8] {
+    let path = path.to_bytes();
+    path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
+}
+
 /// The file of the object that an address lies in.
-fn object_of(address: *const ()) -> Option<CString> {
+pub(super) fn object_of(address: *const ()) -> Option<CString> {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: `dladdr` takes any address; the name lives as long as the object.
     unsafe {

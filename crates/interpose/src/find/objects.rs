@@ -9,12 +9,19 @@ use std::path::PathBuf;
 pub(super) struct Object {
     /// Its file; empty for the program.
     pub(super) path: CString,
-    /// Whether it names the soname among what it needs.
-    pub(super) needs: bool,
+    /// Names of the libraries that it needs.
+    pub(super) needed: Vec<CString>,
+}
+
+impl Object {
+    /// Whether it names a library among those that it needs.
+    pub(super) fn needs(&self, soname: &CStr) -> bool {
+        self.needed.iter().any(|name| name.as_c_str() == soname)
+    }
 }
 
 /// The loaded objects, the program first.
-pub(super) fn loaded(soname: &CStr) -> Vec<Object> {
+pub(super) fn loaded() -> Vec<Object> {
     unsafe extern "C" fn visit(
         info: *mut libc::dl_phdr_info,
         _size: usize,
@@ -22,28 +29,28 @@ pub(super) fn loaded(soname: &CStr) -> Vec<Object> {
     ) -> c_int {
         // SAFETY: the linker passes a valid object, and `loaded` its own state.
         unsafe {
-            let (objects, soname) = &mut *state.cast::<(Vec<Object>, &CStr)>();
+            let objects = &mut *state.cast::<Vec<Object>>();
             let name = (*info).dlpi_name;
             let path = match name.is_null() {
                 true => CString::default(),
                 false => CStr::from_ptr(name).to_owned(),
             };
-            let needs = needs(&*info, soname);
-            objects.push(Object { path, needs });
+            let needed = needed(&*info);
+            objects.push(Object { path, needed });
         }
         0
     }
-    let mut state = (Vec::new(), soname);
+    let mut objects = Vec::<Object>::new();
     // SAFETY: `visit` gets the state that it expects, and unwinds nowhere.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut state).cast()) };
-    state.0
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut objects).cast()) };
+    objects
 }
 
-/// Whether the dynamic section of an object names a library.
+/// The libraries that the dynamic section of an object names.
 ///
 /// # Safety
 /// `info` describes a loaded object.
-unsafe fn needs(info: &libc::dl_phdr_info, soname: &CStr) -> bool {
+unsafe fn needed(info: &libc::dl_phdr_info) -> Vec<CString> {
     const NEEDED: i64 = 1;
     const STRINGS: i64 = 5;
     // SAFETY: the headers of a loaded object lie in memory; the linker has made the address of the texts absolute, but for the object
@@ -54,7 +61,7 @@ unsafe fn needs(info: &libc::dl_phdr_info, soname: &CStr) -> bool {
             .iter()
             .find(|header| header.p_type == libc::PT_DYNAMIC)
         else {
-            return false;
+            return Vec::new();
         };
         let mut entry = (info.dlpi_addr + dynamic.p_vaddr) as *const [i64; 2];
         let (mut names, mut strings) = (Vec::new(), std::ptr::null::<c_char>());
@@ -66,7 +73,13 @@ unsafe fn needs(info: &libc::dl_phdr_info, soname: &CStr) -> bool {
             }
             entry = entry.add(1);
         }
-        !strings.is_null() && (names.iter()).any(|&at| CStr::from_ptr(strings.add(at)) == soname)
+        if strings.is_null() {
+            return Vec::new();
+        }
+        let names = names.into_iter();
+        names
+            .map(|at| CStr::from_ptr(strings.add(at)).to_owned())
+            .collect()
     }
 }
 
