@@ -286,7 +286,8 @@ def our_launcher_has_flags_for_it(host):
     assert sorted(re.findall(r"tool . rank .*? reductions", result[1])) == sorted(SEEN), result[1]
     status, _, errors = run([host.launcher, "--tools", "./missing.so", "-n", "2", host.calls])
     assert status != 0 and "--tools ./missing.so: No such file" in errors, errors
-    assert "fast is not a layer" in run([host.launcher, "--layers", "fast", "-n", "1", host.calls])[2]
+    errors = run([host.launcher, "--layers", "fast", "-n", "2", host.calls])[2]
+    assert errors.count("--layers fast: fast is not a layer") == 1, errors
 
 
 def preloading_by_hand_works(host):
@@ -377,6 +378,25 @@ def statuses_come_through(host):
     assert host.interposed(command=["sh", "-c", "kill -9 $$"])[0] == 137
     status, _, errors = host.interposed(command=["/missing/program"])
     assert status == 1 and "/missing/program" in errors, errors
+
+
+def commands_are_checked_before_they_start(host):
+    for options, why in [
+        (["--layers", "datatype"], "--layers datatype: datatype is not a layer; there is datatypes, placement"),
+        (["--layers", "datatypes,endpoints"], "--layers endpoints: this layer needs proxies, which only rankpoint endpoints starts"),
+        (["--tools", f"{host.tools[0]},./missing.so"], "--tools ./missing.so: No such file"),
+        (["--library", "./missing.so"], "--library ./missing.so: No such file"),
+    ]:
+        status, output, errors = host.interposed(*options)
+        assert (status, output) == (1, "") and why in errors and errors.count("\n") == 1, (status, output, errors)
+    for variable, layer in [("RANKPOINT_INTERPOSE_COLLECTIVES", "datatypes"), ("RANKPOINT_INTERPOSE_NODES", "placement")]:
+        line = f"rankpoint interpose: {variable}=1 does nothing without --layers {layer}\n"
+        other = {"datatypes": "placement", "placement": "datatypes"}[layer]
+        assert passes(host.interposed("--layers", other, **{variable: 1}), 2) == line
+        assert passes(host.interposed("--layers", layer, **{variable: 1}), 2) == ""
+        assert passes(host.interposed(**{variable: 1, "RANKPOINT_INTERPOSE": layer}), 2) == ""
+    helped = host.interposed("--help", command=["true"])[1]
+    assert "`datatypes`" in helped and "`placement`" in helped, helped
 
 
 def threads_are_ranks(host):
@@ -478,6 +498,9 @@ def commands_of_endpoints_are_checked(host):
     for wrong, why in [(["-n", "1", "sh"], "the number of processes goes in front"), (["/missing/program"], "is a program")]:
         status, _, errors = run([*command, *wrong])
         assert status == 1 and why in errors, (status, errors)
+    command[2:2] = ["--layers", "datatype"]
+    status, _, errors = run([*command, host.endpoints, "equal", "1"])
+    assert status == 1 and "--layers datatype: datatype is not a layer" in errors, errors
 
 
 CASES = [
@@ -489,6 +512,7 @@ CASES = [
     a_missing_library_is_named, another_version_of_the_abi_is_left_alone,
     programs_without_the_standard_abi_are_left_alone, a_function_that_the_library_lacks_is_named,
     nonsense_in_settings_is_refused, python_finds_it_too, statuses_come_through,
+    commands_are_checked_before_they_start,
     threads_are_ranks, processes_may_have_unequal_numbers_of_endpoints, endpoints_of_the_library_are_used_where_it_has_them,
     what_endpoints_cannot_do_is_refused_by_name, a_proxy_that_is_killed_ends_the_job, the_job_ends_with_the_command,
     an_fft_exchanges_its_blocks_in_three_ways, a_lattice_operator_has_one_checksum,

@@ -34,7 +34,7 @@ pub(crate) struct EndpointsOptions {
     /// Endpoints that each process may have at most
     #[arg(short, long, value_name = "E", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_PER_PROCESS)))]
     endpoints: u32,
-    /// Further layers between the program and its library, as of `rankpoint interpose`
+    /// Further layers between the program and its library, as of `rankpoint interpose`: `datatypes`, `placement`
     #[arg(long, value_delimiter = ',', value_name = "LAYER,...")]
     layers: Vec<String>,
     /// The launcher of the program's MPI library and its flags without the number of processes, then the program
@@ -71,6 +71,7 @@ struct Seen {
 /// Runs both jobs; the status of the program's is this program's.
 pub(crate) fn run(options: &EndpointsOptions) -> Result<ExitCode, String> {
     let parts = parts(&options.command)?;
+    interpose::check_layers("endpoints", &options.layers)?;
     let (dispatcher, proxy) = (interpose::dispatcher()?, settings::installed(PROXY)?);
     let (processes, each) = (options.processes, options.endpoints);
     let number = processes * each;

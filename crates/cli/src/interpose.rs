@@ -14,9 +14,18 @@ use crate::settings;
 /// Of the tree that this program is installed in.
 const DISPATCHER: &str = "lib/rankpoint/interpose/libmpi_abi.so.1";
 
+/// Variables that only one layer reads.
+const VARIABLES: &[(&str, &str)] = &[
+    ("RANKPOINT_INTERPOSE_PATH", "datatypes"),
+    ("RANKPOINT_INTERPOSE_COLLECTIVES", "datatypes"),
+    ("RANKPOINT_INTERPOSE_POOL_LIMIT", "datatypes"),
+    ("RANKPOINT_INTERPOSE_PLACEMENT", "placement"),
+    ("RANKPOINT_INTERPOSE_NODES", "placement"),
+];
+
 #[derive(clap::Args)]
 pub(crate) struct InterposeOptions {
-    /// Layers of this library: `datatypes` packs data of derived types, `placement` gives ranks of topologies to processes on near nodes
+    /// Layers: `datatypes` packs data of derived types, `placement` gives ranks of topologies to processes on near nodes
     #[arg(long, value_delimiter = ',', value_name = "LAYER,...")]
     layers: Vec<String>,
     /// Profiling tools, shared libraries that define MPI functions, in the order in which calls pass them
@@ -39,8 +48,12 @@ pub(crate) struct InterposeOptions {
 /// Runs the command; its status is this program's.
 pub(crate) fn run(options: &InterposeOptions) -> Result<ExitCode, String> {
     let dispatcher = dispatcher()?;
-    let library = (options.library.as_deref()).map(absolute).transpose()?;
-    let tools = options.tools.iter().map(|tool| absolute(tool));
+    check_layers("interpose", &options.layers)?;
+    let library = options.library.as_deref();
+    let library = library
+        .map(|file| absolute("--library", file))
+        .transpose()?;
+    let tools = options.tools.iter().map(|tool| absolute("--tools", tool));
     let tools = tools.collect::<Result<Vec<_>, _>>()?;
     let (program, arguments) = options.command.split_first().ok_or("no command")?;
     let first = [Some(dispatcher), library.clone()];
@@ -75,9 +88,39 @@ pub(crate) fn run(options: &InterposeOptions) -> Result<ExitCode, String> {
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, String> {
+/// Looks at the layers of a command, and reports variables of layers that are not among them.
+///
+/// # Errors
+/// A name that is not a layer's.
+pub(crate) fn check_layers(command: &str, layers: &[String]) -> Result<(), String> {
+    let layers = layers.iter().map(String::as_str);
+    launch::layers::check(layers.clone())?;
+    // The flag replaces what the environment has.
+    let environment = settings::variable("RANKPOINT_INTERPOSE").unwrap_or_default();
+    let environment = environment.to_string_lossy();
+    let mut named: Vec<&str> = layers.collect();
+    if named.is_empty() {
+        named.extend(environment.split(','));
+    }
+    for (variable, layer) in VARIABLES {
+        let value = settings::variable(variable).filter(|value| !value.is_empty());
+        if let Some(value) = value
+            && !named.iter().any(|name| name.trim() == *layer)
+        {
+            let value = value.display();
+            let line = format!(
+                "rankpoint {command}: {variable}={value} does nothing without --layers {layer}\n"
+            );
+            // A closed standard error gets no line.
+            drop(std::io::stderr().write_all(line.as_bytes()));
+        }
+    }
+    Ok(())
+}
+
+fn absolute(flag: &str, path: &Path) -> Result<PathBuf, String> {
     path.canonicalize()
-        .map_err(|error| format!("{}: {error}", path.display()))
+        .map_err(|error| format!("{flag} {}: {error}", path.display()))
 }
 
 /// LD_PRELOAD with these libraries in front.

@@ -80,7 +80,7 @@ enum Command {
     },
     /// Run a program whose threads are ranks, with any MPI library of the standard ABI
     Endpoints(endpoints::EndpointsOptions),
-    /// Run a command with profiling tools between its programs and their MPI library, which may be any of the standard ABI
+    /// Run a command with layers or profiling tools between its programs and their MPI library, which may be any of the standard ABI
     Interpose(interpose::InterposeOptions),
     /// Model injection overhead and latency: what would a faster component gain
     Model(model::ModelOptions),

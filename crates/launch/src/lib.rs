@@ -31,6 +31,7 @@ mod failure;
 mod host_names;
 mod input;
 mod kill;
+pub mod layers;
 mod load;
 mod notices;
 mod orphans;

@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use crate::plan::Environment;
-use crate::{LaunchError, settings};
+use crate::{LaunchError, layers, settings};
 
 /// `-x NAME`, `-x NAME=VALUE` and `-x NAME*`. A name that is not set passes nothing on.
 pub(crate) fn exported(value: &OsStr) -> Vec<(OsString, OsString)> {
@@ -84,8 +84,9 @@ pub(crate) fn join(
 /// `--layers LAYER,...`: layers between the ranks and their MPI library.
 ///
 /// # Errors
-/// When the library that has them is not installed beside this program.
+/// When a name is not a layer's, or the library that has them is not installed beside this program.
 pub(crate) fn layers(environment: &mut Environment, names: &str) -> Result<(), LaunchError> {
+    layers::check(names.split(',')).map_err(LaunchError::usage)?;
     environment
         .set
         .push(("RANKPOINT_INTERPOSE".into(), names.into()));

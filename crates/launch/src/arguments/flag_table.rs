@@ -38,7 +38,7 @@ pub(crate) const OURS: &[FlagRow] = flags! {
     "timeout", ["SECONDS"], Timeout, "report the state of the job and end it after this time (or MPIEXEC_TIMEOUT)";
     "initial-errhandler", ["HANDLER"], InitialHandler, "error handler that this program begins with: mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return";
     "stats", [], Stats, "print each rank's counters at the end";
-    "layers", ["LAYER,..."], Layers, "layers between the ranks and their MPI library, such as datatypes";
+    "layers", ["LAYER,..."], Layers, "layers between the ranks and their MPI library: datatypes, placement";
     "tools", ["FILE,..."], Tools, "profiling tools between the ranks and their MPI library, in the order in which calls pass them";
     "v" | "verbose", [], Verbose, "say what is done";
     "report-bindings" | "display-map" | "print-rank-map", [], Bindings, "print each rank's processors";
