@@ -81,9 +81,9 @@ fn wrappers(functions: &[Function]) -> Result<String, std::fmt::Error> {
     Ok(text)
 }
 
-/// How an argument is looked at that may be a communicator or a request, or several.
+/// How an argument is looked at that may be a communicator, a request or a message, or several.
 fn handle(parameter: &Parameter) -> Option<String> {
-    let is_handle = ["COMMUNICATOR", "REQUEST"].contains(&parameter.kind);
+    let is_handle = ["COMMUNICATOR", "REQUEST", "MESSAGE"].contains(&parameter.kind);
     if !is_handle || parameter.intent == Intent::Out {
         return None;
     }
@@ -95,7 +95,7 @@ fn handle(parameter: &Parameter) -> Option<String> {
     Some(format!("ours_behind({name}, {count})"))
 }
 
-/// The functions that take communicators or requests. Conversions of handles have no error codes.
+/// The functions that take communicators, requests or messages. Conversions of handles have no error codes.
 fn refusals(functions: &[Function]) -> Result<String, std::fmt::Error> {
     let mut text = String::from("refusals! {\n");
     for function in functions {

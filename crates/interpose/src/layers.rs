@@ -45,7 +45,12 @@ pub(crate) fn over(settings: &Settings, next: Functions) -> Result<Functions, St
         .fold(next, |next, (_, layer)| layer(settings, next)))
 }
 
-/// The functions of a program's calls by profiling names: those of the library, but for layers that keep operations in progress.
-pub(crate) fn profiling(real: Functions) -> Functions {
-    datatypes::of_requests(real)
+/// The functions of a program's calls by profiling names: those of the library, but for layers that keep operations in progress or
+/// have handles of their own.
+pub(crate) fn profiling(settings: &Settings, real: Functions) -> Functions {
+    let functions = datatypes::of_requests(real);
+    match settings.layers.iter().any(|name| name == "endpoints") {
+        true => endpoints::profiling(functions),
+        false => functions,
+    }
 }

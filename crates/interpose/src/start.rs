@@ -97,7 +97,7 @@ pub(crate) fn between(opened: &Opened) -> Option<Led> {
     let inner = if has_tools { THROUGH } else { *real };
     let layered = layers::over(settings, inner).unwrap_or_else(|why| end(&why));
     let entered = statistics::over(settings, layered);
-    let profiled = layers::profiling(*real);
+    let profiled = layers::profiling(settings, *real);
     // SAFETY: no slot leads to a reader yet.
     unsafe {
         tools::ENTERED.fill(entered);

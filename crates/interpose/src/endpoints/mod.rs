@@ -32,3 +32,4 @@ mod varying;
 
 pub(crate) use layer::over;
 pub(crate) use native::know;
+pub(crate) use refuse::profiling;
