@@ -3,6 +3,8 @@
  *   equal     each process has N endpoints
  *   unequal   the processes have N, 0, N - 1, ... endpoints
  *   refused   what endpoints cannot do is refused by name
+ *   too_many  a process asks for more endpoints than it may have, and the error handler is that of MPI's start
+ *   freed     so does a call on an endpoint communicator that was freed
  *   forever   endpoints are in barriers until the job ends */
 #include "endpoints.h"
 
@@ -233,15 +235,25 @@ static void *refuse(void *argument) {
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     int codes[] = {MPI_Ibcast(&keys, 1, MPI_INT, 0, comm, &request), MPI_Ibarrier(comm, &request),
-                   MPI_Comm_group(comm, &group), MPI_Bsend(&keys, 1, MPI_INT, 0, 0, comm)};
-    for (int at = 0; at < 4; at++)
+                   MPI_Comm_group(comm, &group), MPI_Bsend(&keys, 1, MPI_INT, 0, 0, comm),
+                   PMPI_Barrier(comm), PMPI_Comm_rank(comm, &keys), PMPI_Send(&keys, 1, MPI_INT, 0, 0, comm)};
+    for (int at = 0; at < (int)(sizeof codes / sizeof *codes); at++)
         EXPECT(class_of(codes[at]) == MPI_ERR_UNSUPPORTED_OPERATION);
     MPI_Comm made;
     EXPECT(class_of(MPIX_Comm_create_endpoints(comm, 1, MPI_INFO_NULL, &made)) == MPI_ERR_UNSUPPORTED_OPERATION);
     MPI_Irecv(&keys, 1, MPI_INT, MPI_PROC_NULL, 88, comm, &request);
     EXPECT(class_of(MPI_Cancel(&request)) == MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT(class_of(PMPI_Wait(&request, MPI_STATUS_IGNORE)) == MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT(class_of(PMPI_Waitall(1, &request, MPI_STATUSES_IGNORE)) == MPI_ERR_UNSUPPORTED_OPERATION);
     MPI_Request_free(&request);
     MPI_Comm_free(&comm);
+    return NULL;
+}
+
+static void *use_after_free(void *argument) {
+    MPI_Comm comm = *(MPI_Comm *)argument, copy = comm;
+    MPI_Comm_free(&comm);
+    MPI_Barrier(copy);
     return NULL;
 }
 
@@ -284,6 +296,11 @@ int main(int argc, char **argv) {
         int code = MPIX_Comm_create_endpoints(MPI_COMM_WORLD, rank ? 1 : 65, MPI_INFO_NULL, comms);
         EXPECT(class_of(code) == MPI_ERR_ARG);
         run(MPI_COMM_WORLD, number, refuse);
+    } else if (!strcmp(argv[1], "too_many")) {
+        MPI_Comm comms[1];
+        MPIX_Comm_create_endpoints(MPI_COMM_WORLD, 65, MPI_INFO_NULL, comms);
+    } else if (!strcmp(argv[1], "freed")) {
+        run(MPI_COMM_WORLD, number, use_after_free);
     } else if (!strcmp(argv[1], "forever")) {
         run(MPI_COMM_WORLD, number, exchange_for_ever);
     } else if (!strcmp(argv[1], "unequal")) {

@@ -421,6 +421,15 @@ def what_endpoints_cannot_do_is_refused_by_name(host):
     assert status != 0 and "was not started by rankpoint endpoints" in errors, (status, output, errors)
 
 
+def fatal_errors_of_endpoints_are_described_once(host):
+    for mode, why in [("too_many", "MPIX_Comm_create_endpoints: my_num_ep is 65 at rank 0 of parent_comm; expected is 0 to 1, as rankpoint endpoints -e says"),
+                      ("freed", "MPI_Barrier: the handle was freed, or never was one of an endpoint")]:
+        status, output, errors = host.with_endpoints(1, 1, mode, "1")
+        assert status != 0 and "PASS" not in output and errors.count(f"rankpoint interpose: {why}\n") == 1, (status, output, errors)
+        # The library does not describe the class as one of its own codes.
+        assert not re.search("Fatal error|bug report|is not contained", output + errors), (output, errors)
+
+
 def proxies_of(launcher):
     """The proxies that a process of `rankpoint endpoints` has started."""
     found = []
@@ -514,7 +523,7 @@ CASES = [
     nonsense_in_settings_is_refused, python_finds_it_too, statuses_come_through,
     commands_are_checked_before_they_start,
     threads_are_ranks, processes_may_have_unequal_numbers_of_endpoints, endpoints_of_the_library_are_used_where_it_has_them,
-    what_endpoints_cannot_do_is_refused_by_name, a_proxy_that_is_killed_ends_the_job, the_job_ends_with_the_command,
+    what_endpoints_cannot_do_is_refused_by_name, fatal_errors_of_endpoints_are_described_once, a_proxy_that_is_killed_ends_the_job, the_job_ends_with_the_command,
     an_fft_exchanges_its_blocks_in_three_ways, a_lattice_operator_has_one_checksum,
     commands_of_endpoints_are_checked,
 ]

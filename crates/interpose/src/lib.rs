@@ -25,6 +25,7 @@ mod find;
 mod layers;
 mod output;
 mod placement;
+mod raise;
 mod settings;
 mod start;
 mod statistics;

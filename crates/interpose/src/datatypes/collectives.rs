@@ -17,7 +17,8 @@ use super::counts;
 use super::group::{Group, Neighbours};
 use super::layer::NEXT;
 use crate::output::say;
-use crate::table::{Functions, REAL, lacking};
+use crate::raise::raise;
+use crate::table::{Functions, lacking};
 
 /// What the library is called by.
 const NEEDED: &[&CStr] = &[
@@ -89,7 +90,8 @@ unsafe fn exchange(comm: MPI_Comm, sides: &[&Side], call: impl FnOnce() -> i32) 
     // SAFETY: the program's buffers, and its communicator.
     unsafe {
         if sides.iter().any(|side| side.lacks_memory()) {
-            (REAL.get().MPI_Comm_call_errhandler)(comm, mpi::MPI_ERR_NO_MEM);
+            let why = "datatypes: there is no memory for the packed data of a collective";
+            raise(comm, mpi::MPI_ERR_NO_MEM, why);
             return mpi::MPI_ERR_NO_MEM;
         }
         let mut packed = sides.iter().map(|side| side.pack(comm));

@@ -18,6 +18,7 @@ use super::errors::refuse;
 use super::handle::is_ours;
 use super::{layer::NEXT, native};
 use crate::output::say;
+use crate::raise::raise;
 use crate::table::REAL;
 
 const NAME: &CStr = c"MPIX_Comm_create_endpoints";
@@ -68,9 +69,9 @@ pub(crate) unsafe extern "C" fn create_endpoints(
         Ok(()) => mpi::MPI_SUCCESS,
         Err(Failure::Raised(code)) => code,
         Err(Failure::New(class, why)) => {
-            say(&format!("MPIX_Comm_create_endpoints: {why}"));
-            // SAFETY: the program's communicator; the code of the handler is the call's.
-            unsafe { (REAL.get().MPI_Comm_call_errhandler)(parent, class) };
+            let why = format!("MPIX_Comm_create_endpoints: {why}");
+            // SAFETY: the program's communicator, which other calls have looked at.
+            unsafe { raise(parent, class, &why) };
             class
         }
     }

@@ -55,11 +55,9 @@ fn raise_with(comm: &Comm, name: &CStr, class: i32, why: &str) -> i32 {
 /// An error of a handle that nothing is known of: those of MPI_COMM_SELF are raised there (MPI-5.0, section 9.3).
 pub(super) fn unknown(name: &CStr, class: i32) -> i32 {
     let name = name.to_string_lossy();
-    say(&format!(
-        "{name}: the handle was freed, or never was one of an endpoint"
-    ));
-    // SAFETY: an error class; the code of the handler is the call's.
-    unsafe { (REAL.get().MPI_Comm_call_errhandler)(mpi::MPI_COMM_SELF, class) };
+    let why = format!("{name}: the handle was freed, or never was one of an endpoint");
+    // SAFETY: MPI is initialised where there are such handles.
+    unsafe { crate::raise::raise(mpi::MPI_COMM_SELF, class, &why) };
     class
 }
 
