@@ -472,13 +472,26 @@ def the_job_ends_with_the_command(host):
     assert "rankpoint endpoints has ended" in errors, errors
 
 
-def mini_app(host, name):
+def installed(host, name, program=None):
     """Builds one of the installed examples."""
-    return host.compile(host.rankpoint / f"share/rankpoint/examples/{name}.c", name, "-O1", "-pthread")
+    source = host.rankpoint / f"share/rankpoint/examples/{name}.c"
+    return host.compile(source, program or name, "-O1", "-Wall", "-Wextra", "-pthread")
+
+
+def the_first_program_of_the_page_runs(host):
+    program = installed(host, "endpoints", "first")
+    source = (host.rankpoint / "share/rankpoint/examples/endpoints.c").read_text()
+    assert f"```c\n{source}```\n" in (HERE.parents[1] / "docs/endpoints-anywhere.md").read_text()
+    for mode in ("auto", "proxies"):
+        status, output, errors = host.with_endpoints(2, 4, program=program, RANKPOINT_INTERPOSE_ENDPOINTS=mode)
+        assert (status, errors) == (0, "") and output.count("the sum is 28") == 8, (status, output, errors)
+    if host.name != "rankpoint":
+        status, _, errors = run([host.launcher, "-n", "1", program])
+        assert status != 0 and "no endpoints: run this under rankpoint endpoints" in errors, errors
 
 
 def an_fft_exchanges_its_blocks_in_three_ways(host):
-    program = mini_app(host, "fft_exchange")
+    program = installed(host, "fft_exchange")
     for mode in ("master", "threads"):
         status, output, _ = run([host.launcher, "-n", "2", program, mode, "2", "32"])
         assert status == 0 and output.endswith("verified\n"), output
@@ -490,7 +503,7 @@ def an_fft_exchanges_its_blocks_in_three_ways(host):
 
 
 def a_lattice_operator_has_one_checksum(host):
-    program = mini_app(host, "dslash")
+    program = installed(host, "dslash")
     checksum = lambda result: re.search(r"checksum (\w{16})", result[1])[1]
     launched = lambda ranks, mode, threads: run([host.launcher, "-n", ranks, program, mode, threads, "4"])
     results = [launched("1", "master", "1"), launched("2", "master", "2"), launched("2", "threads", "2")]
@@ -524,7 +537,7 @@ CASES = [
     commands_are_checked_before_they_start,
     threads_are_ranks, processes_may_have_unequal_numbers_of_endpoints, endpoints_of_the_library_are_used_where_it_has_them,
     what_endpoints_cannot_do_is_refused_by_name, fatal_errors_of_endpoints_are_described_once, a_proxy_that_is_killed_ends_the_job, the_job_ends_with_the_command,
-    an_fft_exchanges_its_blocks_in_three_ways, a_lattice_operator_has_one_checksum,
+    the_first_program_of_the_page_runs, an_fft_exchanges_its_blocks_in_three_ways, a_lattice_operator_has_one_checksum,
     commands_of_endpoints_are_checked,
 ]
 

@@ -92,6 +92,10 @@ const EXAMPLES: &[(&str, &str)] = &[
         include_str!("../../../examples/interpose/halo_types.c"),
     ),
     (
+        "share/rankpoint/examples/endpoints.c",
+        include_str!("../../../examples/endpoints/endpoints.c"),
+    ),
+    (
         "share/rankpoint/examples/fft_exchange.c",
         include_str!("../../../examples/endpoints/fft_exchange.c"),
     ),
