@@ -207,6 +207,7 @@ static void *exercise(void *argument) {
     derived_types_travel(comm, rank, size);
     collectives_move_blocks(comm, rank, size);
     requests_complete(comm, rank, size);
+    threads_share_an_endpoint(comm, rank, size);
     errors_have_classes(comm, rank, size);
     MPI_Barrier(comm);
     MPI_Comm_free(&comm);

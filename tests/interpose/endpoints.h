@@ -29,3 +29,5 @@ void derived_types_travel(MPI_Comm comm, int rank, int size);
 void collectives_move_blocks(MPI_Comm comm, int rank, int size);
 /* Persistent requests, lists of requests, and messages that were probed. */
 void requests_complete(MPI_Comm comm, int rank, int size);
+/* Calls of several threads of one endpoint. */
+void threads_share_an_endpoint(MPI_Comm comm, int rank, int size);

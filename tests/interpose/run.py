@@ -51,7 +51,7 @@ class Host:
         self.threads = self.compile("threads.c", "threads", "-O1", "-pthread")
         self.corners = self.compile("corners.c", "corners", "-O1", "-pthread")
         self.placement = self.compile("placement.c", "placement", "-O1")
-        parts = [HERE / f"endpoints_{part}.c" for part in ("types", "collectives", "requests")]
+        parts = [HERE / f"endpoints_{part}.c" for part in ("types", "collectives", "requests", "threads")]
         self.endpoints = self.compile("endpoints.c", "endpoints", "-O1", "-pthread", *parts)
         tool = lambda name: self.compile("tool.c", f"{name}.so", "-shared", "-fPIC", f'-DNAME="{name}"')
         self.tools = [tool(name) for name in "abc"]

@@ -9,6 +9,7 @@ use endpoints::completion::Completion;
 use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::{MPI_Comm, MPI_Message, MPI_Request};
 
+use crate::communicators::Making;
 use crate::library::Mpi;
 use crate::messages::Probe;
 use crate::under_way::UnderWay;
@@ -21,6 +22,7 @@ pub(crate) struct Proxy<'a> {
     pub(crate) comms: Vec<MPI_Comm>,
     pub(crate) under_way: UnderWay,
     pub(crate) probes: Vec<Probe>,
+    pub(crate) making: Vec<Making>,
     /// Messages that were taken out of the matching, by the slots of the commands.
     pub(crate) taken: HashMap<u32, MPI_Message>,
 }
@@ -33,6 +35,8 @@ pub(crate) enum Started {
     Ended(Completion),
     /// It ends when a message arrives.
     Probing(Probe),
+    /// It ends when a communicator has been made.
+    Making(Making),
 }
 
 impl Started {
@@ -62,6 +66,7 @@ impl<'a> Proxy<'a> {
             comms: Vec::new(),
             under_way: UnderWay::default(),
             probes: Vec::new(),
+            making: Vec::new(),
             taken: HashMap::new(),
         }
     }
@@ -78,6 +83,7 @@ impl<'a> Proxy<'a> {
             Started::UnderWay(request) => self.under_way.add(request, slot),
             Started::Ended(end) => self.mapped.area().slots[slot as usize].finish(&end),
             Started::Probing(probe) => self.probes.push(probe),
+            Started::Making(making) => self.making.push(making),
         }
     }
 
@@ -112,12 +118,13 @@ impl<'a> Proxy<'a> {
     /// Reports what has ended; `false` where nothing has.
     pub(crate) fn progress(&mut self) -> bool {
         let ended = self.under_way.progress(self.mpi, self.mapped);
-        self.progress_probes() || ended
+        let made = self.progress_making();
+        self.progress_probes() || made || ended
     }
 
     /// Whether nothing is under way.
     pub(crate) fn is_idle(&self) -> bool {
-        self.under_way.is_empty() && self.probes.is_empty()
+        self.under_way.is_empty() && self.probes.is_empty() && self.making.is_empty()
     }
 
     /// The communicator of a command.

@@ -1,16 +1,39 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Communicators of proxies. These calls block: all members make them in the same order.
+//! Communicators of proxies.
+//!
+//! The proxy serves other threads of the endpoint while members of a communicator have not come to its duplication or its split. A split
+//! has no nonblocking call, so it blocks from when all members have come: members make those of several communicators in the same order.
 
 use endpoints::command::Command;
 use endpoints::completion::Completion;
 use mpi_abi_sys::constants as mpi;
-use mpi_abi_sys::types::MPI_Comm;
+use mpi_abi_sys::types::{MPI_Comm, MPI_Request};
 
 use crate::commands::{Proxy, Started};
 use crate::library::call;
 
 /// Most communicators of an endpoint at a time.
 const MOST: usize = 1 << 16;
+
+/// A communicator that is being made, while the library works on a request.
+pub(crate) struct Making {
+    request: MPI_Request,
+    slot: u32,
+    number: u32,
+    step: Step,
+}
+
+/// What the request is for.
+enum Step {
+    /// The duplicate, which the library stores here.
+    Duplicate(*mut MPI_Comm),
+    /// All members have come to the split.
+    Meet {
+        comm: MPI_Comm,
+        color: i32,
+        key: i32,
+    },
+}
 
 impl Proxy<'_> {
     /// Makes a communicator of proxies by their ranks in MPI_COMM_WORLD.
@@ -37,13 +60,13 @@ impl Proxy<'_> {
                 let _ = call!(self.mpi, MPI_Group_free(&raw mut group));
             }
         }
-        self.made(command.new, code, new)
+        Some(Started::Ended(self.made(command.new, code, new)))
     }
 
     /// Keeps a new communicator under the number that the program's side gave it; the completion has its rank and its size.
-    fn made(&mut self, number: u32, code: i32, comm: MPI_Comm) -> Option<Started> {
+    fn made(&mut self, number: u32, code: i32, comm: MPI_Comm) -> Completion {
         if code != mpi::MPI_SUCCESS {
-            return Some(Started::failed(self.mpi.class(code)));
+            return failed(self.mpi.class(code));
         }
         let (mut rank, mut size) = (-1, 0);
         if comm != mpi::MPI_COMM_NULL {
@@ -53,22 +76,22 @@ impl Proxy<'_> {
                 call!(self.mpi, MPI_Comm_size(comm, &raw mut size)),
             ];
             if codes != [mpi::MPI_SUCCESS; 2] {
-                return Some(Started::failed(mpi::MPI_ERR_OTHER));
+                return failed(mpi::MPI_ERR_OTHER);
             }
         }
         let number = number as usize;
         if number >= MOST {
-            return None;
+            return failed(mpi::MPI_ERR_INTERN);
         }
         if self.comms.len() <= number {
             self.comms.resize(number + 1, mpi::MPI_COMM_NULL);
         }
         self.comms[number] = comm;
-        Some(Started::Ended(Completion {
+        Completion {
             value: rank.into(),
             second: size.into(),
             ..Completion::default()
-        }))
+        }
     }
 
     /// Frees a communicator.
@@ -81,17 +104,69 @@ impl Proxy<'_> {
 
     /// Duplicates a communicator.
     pub(crate) fn duplicate(&mut self, command: &Command) -> Option<Started> {
-        let (comm, mut new) = (self.comm(command)?, mpi::MPI_COMM_NULL);
-        let code = call!(self.mpi, MPI_Comm_dup(comm, &raw mut new));
-        self.made(command.new, code, new)
+        let (comm, mut request) = (self.comm(command)?, mpi::MPI_REQUEST_NULL);
+        let new = Box::into_raw(Box::new(mpi::MPI_COMM_NULL));
+        let code = call!(self.mpi, MPI_Comm_idup(comm, new, &raw mut request));
+        let making = self.making(command, request, Step::Duplicate(new));
+        Some(match code {
+            mpi::MPI_SUCCESS => Started::Making(making),
+            code => Started::Ended(self.finish(&making, code)),
+        })
     }
 
     /// Splits a communicator.
     pub(crate) fn split(&mut self, command: &Command) -> Option<Started> {
-        let (comm, mut new) = (self.comm(command)?, mpi::MPI_COMM_NULL);
+        let (comm, mut request) = (self.comm(command)?, mpi::MPI_REQUEST_NULL);
         let (color, key) = (command.peer, command.tag);
-        let code = call!(self.mpi, MPI_Comm_split(comm, color, key, &raw mut new));
-        self.made(command.new, code, new)
+        let code = call!(self.mpi, MPI_Ibarrier(comm, &raw mut request));
+        let making = self.making(command, request, Step::Meet { comm, color, key });
+        Some(match code {
+            mpi::MPI_SUCCESS => Started::Making(making),
+            code => Started::Ended(self.finish(&making, code)),
+        })
+    }
+
+    fn making(&self, command: &Command, request: MPI_Request, step: Step) -> Making {
+        Making {
+            request,
+            slot: command.slot,
+            number: command.new,
+            step,
+        }
+    }
+
+    /// Goes on with the communicators that are being made; `false` where none has been made.
+    pub(crate) fn progress_making(&mut self) -> bool {
+        let mut has_made = false;
+        let mut at = 0;
+        while at < self.making.len() {
+            let (mut done, request) = (0, &raw mut self.making[at].request);
+            let status = std::ptr::null_mut();
+            let code = call!(self.mpi, MPI_Test(request, &raw mut done, status));
+            if code == mpi::MPI_SUCCESS && done == 0 {
+                at += 1;
+                continue;
+            }
+            let making = self.making.remove(at);
+            let end = self.finish(&making, code);
+            self.mapped.area().slots[making.slot as usize].finish(&end);
+            has_made = true;
+        }
+        has_made
+    }
+
+    /// Makes the communicator of a request that has ended with a code.
+    fn finish(&mut self, making: &Making, mut code: i32) -> Completion {
+        let mut new = mpi::MPI_COMM_NULL;
+        match making.step {
+            // SAFETY: from `Box::into_raw`; the library does not use it any more.
+            Step::Duplicate(place) => new = *unsafe { Box::from_raw(place) },
+            Step::Meet { comm, color, key } if code == mpi::MPI_SUCCESS => {
+                code = call!(self.mpi, MPI_Comm_split(comm, color, key, &raw mut new));
+            }
+            Step::Meet { .. } => {}
+        }
+        self.made(making.number, code, new)
     }
 
     /// Compares two communicators.
@@ -104,5 +179,13 @@ impl Proxy<'_> {
             value: result.into(),
             ..Completion::default()
         }))
+    }
+}
+
+/// The end of a command that has failed with an error of this class.
+fn failed(code: i32) -> Completion {
+    Completion {
+        code,
+        ..Completion::default()
     }
 }
