@@ -148,6 +148,40 @@ static void lists_have_requests_of_both(MPI_Comm comm, int rank) {
     MPI_Comm_free(&self);
 }
 
+/* A request of the library that has failed completes with the others, and the status says so. One thread does this: libraries
+ * raise errors of calls for several requests on different communicators of the process. */
+static void failed_requests_of_the_library_complete(MPI_Comm comm, int rank) {
+    int out[2] = {rank, rank}, in[2] = {-1, -1}, flag = 0, code;
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    MPI_Comm self;
+    if (rank != 0)
+        return;
+    MPI_Comm_dup(MPI_COMM_SELF, &self);
+    MPI_Comm raised_on[] = {self, MPI_COMM_SELF, MPI_COMM_WORLD};
+    MPI_Errhandler before[3];
+    for (int at = 0; at < 3; at++) {
+        MPI_Comm_get_errhandler(raised_on[at], &before[at]);
+        MPI_Comm_set_errhandler(raised_on[at], MPI_ERRORS_RETURN);
+    }
+    MPI_Irecv(&in[0], 1, MPI_INT, 0, 3, self, &requests[0]);
+    MPI_Irecv(&in[1], 1, MPI_INT, rank, 3, comm, &requests[1]);
+    MPI_Send(out, 2, MPI_INT, 0, 3, self);
+    // That of the endpoint has not ended yet.
+    for (int step = 0; step < 10; step++)
+        EXPECT(MPI_Testall(2, requests, &flag, statuses) == MPI_SUCCESS && !flag);
+    MPI_Send(out, 1, MPI_INT, rank, 3, comm);
+    do
+        code = MPI_Testall(2, requests, &flag, statuses);
+    while (!flag);
+    EXPECT(class_of(code) == MPI_ERR_IN_STATUS && in[1] == rank);
+    EXPECT(class_of(statuses[0].MPI_ERROR) == MPI_ERR_TRUNCATE && statuses[1].MPI_ERROR == MPI_SUCCESS);
+    EXPECT(requests[0] == MPI_REQUEST_NULL && requests[1] == MPI_REQUEST_NULL);
+    for (int at = 0; at < 3; at++)
+        MPI_Comm_set_errhandler(raised_on[at], before[at]);
+    MPI_Comm_free(&self);
+}
+
 static void probed_messages_are_received(MPI_Comm comm, int rank, int size) {
     int right = (rank + 1) % size, left = (rank + size - 1) % size, first[2] = {1, rank}, second[3] = {2, rank, 5};
     int in[6], flag, count;
@@ -235,6 +269,7 @@ void requests_complete(MPI_Comm comm, int rank, int size) {
     persistent_requests_start_again(comm, rank, size);
     data_arrive_before_the_request_ends(comm, rank);
     lists_have_requests_of_both(comm, rank);
+    failed_requests_of_the_library_complete(comm, rank);
     probed_messages_are_received(comm, rank, size);
     buffers_are_replaced(comm, rank, size);
     many_are_in_flight(comm, rank, size);

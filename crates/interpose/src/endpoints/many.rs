@@ -165,6 +165,52 @@ impl<'a> Many<'a> {
         Ok(true)
     }
 
+    /// Takes the ends of all the others, if they have come. `false` where they have not.
+    fn take_all_others(&mut self) -> Result<bool, i32> {
+        let (mut flag, count) = (0, self.handles.len());
+        let mut statuses = vec![MPI_Status::default(); count];
+        // SAFETY: arrays of `count`.
+        let code = unsafe {
+            let (handles, statuses) = (self.handles.as_mut_ptr(), statuses.as_mut_ptr());
+            (NEXT.get().MPI_Testall)(count as i32, handles, &raw mut flag, statuses)
+        };
+        match code {
+            mpi::MPI_SUCCESS if flag == 0 => return Ok(false),
+            mpi::MPI_SUCCESS | mpi::MPI_ERR_IN_STATUS => {}
+            code => return Err(code),
+        }
+        for (at, position) in std::mem::take(&mut self.others).into_iter().enumerate() {
+            let status = statuses[at];
+            self.all[position] = self.handles[at];
+            self.ended.push(Ended {
+                position,
+                status,
+                code: match code {
+                    mpi::MPI_ERR_IN_STATUS => status.MPI_ERROR,
+                    code => code,
+                },
+            });
+        }
+        self.handles.clear();
+        Ok(true)
+    }
+
+    /// Has the library work on the others, and completes none of them.
+    fn progress_others(&self) -> Result<(), i32> {
+        if self.others.is_empty() {
+            return Ok(());
+        }
+        let (mut flag, none) = (0, std::ptr::null_mut());
+        let (any, comm) = (mpi::MPI_ANY_SOURCE, mpi::MPI_COMM_SELF);
+        // SAFETY: a predefined communicator, and a place of this function.
+        let code =
+            unsafe { (NEXT.get().MPI_Iprobe)(any, mpi::MPI_ANY_TAG, comm, &raw mut flag, none) };
+        match code {
+            mpi::MPI_SUCCESS => Ok(()),
+            code => Err(code),
+        }
+    }
+
     /// Takes what has come, once that is enough.
     fn wait(&mut self, wanted: Wanted) -> Result<(), i32> {
         let mut patience = Patience::new();
@@ -321,23 +367,17 @@ unsafe extern "C" fn testall(
         MPI_Testall(count, requests, flag, statuses)
     );
     // None is completed before all are: what has ended stays so.
-    let mut are_done = many.ours.iter().all(|(_, it)| it.is_done());
-    for &handle in &many.handles {
-        let mut is_done = 0;
-        // SAFETY: a request of the program.
-        let code = unsafe {
-            let (done, none) = (&raw mut is_done, std::ptr::null_mut());
-            (NEXT.get().MPI_Request_get_status)(handle, done, none)
-        };
-        if code != mpi::MPI_SUCCESS {
-            return code;
-        }
-        are_done &= is_done != 0;
-    }
+    let are_done = many.ours.iter().all(|(_, it)| it.is_done());
+    let are_done = match are_done {
+        true => many.take_all_others(),
+        false => many.progress_others().map(|()| false),
+    };
     // SAFETY: the program's argument.
-    unsafe { *flag = i32::from(are_done) };
-    if !are_done {
-        return mpi::MPI_SUCCESS;
+    unsafe { *flag = i32::from(are_done == Ok(true)) };
+    match are_done {
+        Ok(true) => {}
+        Ok(false) => return mpi::MPI_SUCCESS,
+        Err(code) => return code,
     }
     match many.wait(Wanted::All) {
         // SAFETY: the program's argument.
