@@ -20,6 +20,7 @@ pub mod completion;
 #[cfg(not(loom))]
 pub mod heap;
 pub mod queue;
+pub mod window;
 
 #[cfg(all(test, loom))]
 mod models;

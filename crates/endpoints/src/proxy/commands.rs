@@ -122,6 +122,11 @@ impl<'a> Proxy<'a> {
         self.progress_probes() || made || ended
     }
 
+    /// Whether all that is under way has been looked at since the last time.
+    pub(crate) fn is_round_over(&self) -> bool {
+        self.under_way.is_round_over()
+    }
+
     /// Whether nothing is under way.
     pub(crate) fn is_idle(&self) -> bool {
         self.under_way.is_empty() && self.probes.is_empty() && self.making.is_empty()

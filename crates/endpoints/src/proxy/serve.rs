@@ -33,6 +33,9 @@ pub(crate) fn serve(job: &Job, mpi: &Mpi, mapped: Mapped) -> bool {
             idle = 0;
             continue;
         }
+        if !proxy.is_round_over() {
+            continue;
+        }
         if area.is_finished() && proxy.is_idle() && area.queue.is_empty() {
             return true;
         }

@@ -2,9 +2,11 @@
 //! Operations that the library has not completed yet.
 
 use std::mem::transmute;
+use std::ops::Range;
 
 use endpoints::area::Mapped;
 use endpoints::completion::Completion;
+use endpoints::window::Window;
 use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::{MPI_Request, MPI_Status};
 
@@ -15,6 +17,7 @@ use crate::library::{Mpi, call};
 pub(crate) struct UnderWay {
     requests: Vec<MPI_Request>,
     slots: Vec<u32>,
+    window: Window,
     indices: Vec<i32>,
     statuses: Vec<MPI_Status>,
 }
@@ -58,28 +61,43 @@ impl UnderWay {
         self.requests.is_empty()
     }
 
-    /// Reports those that have ended; `false` where there is none.
+    /// Reports those that have ended, of the ones whose turn it is; `false` where there is none.
     pub(crate) fn progress(&mut self, mpi: &Mpi, mapped: Mapped) -> bool {
-        if self.requests.is_empty() {
+        let mut has_ended = false;
+        // Those behind a part have had their turn when one of them takes the place of one that has ended.
+        for part in self.window.next(self.requests.len()) {
+            has_ended |= self.test(mpi, mapped, part);
+        }
+        has_ended
+    }
+
+    /// Whether all have had a turn since the last time.
+    pub(crate) fn is_round_over(&self) -> bool {
+        self.window.is_round_over()
+    }
+
+    /// Reports those of a part that have ended; `false` where there is none.
+    fn test(&mut self, mpi: &Mpi, mapped: Mapped, part: Range<usize>) -> bool {
+        if part.is_empty() {
             return false;
         }
-        let number = self.requests.len();
-        self.indices.resize(number, 0);
-        self.statuses.resize(number, MPI_Status::default());
-        let (mut ended, count) = (0, i32::try_from(number).unwrap_or(i32::MAX));
+        self.indices.resize(part.len(), 0);
+        self.statuses.resize(part.len(), MPI_Status::default());
+        let mut ended = 0;
         let code = call!(
             mpi,
             MPI_Testsome(
-                count,
-                self.requests.as_mut_ptr(),
+                part.len() as i32,
+                self.requests[part.clone()].as_mut_ptr(),
                 &raw mut ended,
                 self.indices.as_mut_ptr(),
                 self.statuses.as_mut_ptr()
             )
         );
-        let ended = usize::try_from(ended).unwrap_or(0).min(number);
+        let ended = usize::try_from(ended).unwrap_or(0).min(part.len());
         for place in 0..ended {
             let index = usize::try_from(self.indices[place]).unwrap_or(usize::MAX);
+            let index = part.start.saturating_add(index);
             let Some(&slot) = self.slots.get(index) else {
                 continue;
             };
@@ -92,7 +110,7 @@ impl UnderWay {
             mapped.area().slots[slot as usize].finish(&end);
             self.requests[index] = mpi::MPI_REQUEST_NULL;
         }
-        for index in (0..number).rev() {
+        for index in part.rev() {
             if self.requests[index] == mpi::MPI_REQUEST_NULL {
                 self.requests.swap_remove(index);
                 self.slots.swap_remove(index);

@@ -110,6 +110,10 @@ impl<'a> Many<'a> {
         while at < self.ours.len() && !self.has_enough(wanted) {
             let (position, operation) = self.ours[at];
             let Some(end) = operation.poll(&mut self.all[position]) else {
+                // All have to end: one after the other is looked at.
+                if wanted == Wanted::All {
+                    break;
+                }
                 at += 1;
                 continue;
             };
