@@ -10,7 +10,10 @@ enum { N = 6 };
 
 struct gaps { int a; double b; char c[3]; };
 
-static MPI_Datatype column, columns, gaps, backwards, copied, block, empty, ints, numbers;
+static MPI_Datatype column, columns, gaps, backwards, copied, block, empty, ints, numbers, none;
+// Structures whose bounds libraries see in different ways, and two of each behind each other.
+enum { ODD = 4 };
+static MPI_Datatype odd[ODD], odd_pairs[ODD];
 
 static void structure(MPI_Datatype *made) {
     int lengths[] = {1, 1, 3};
@@ -22,7 +25,30 @@ static void structure(MPI_Datatype *made) {
     MPI_Type_commit(made);
 }
 
+static void make_odd_types(void) {
+    MPI_Datatype narrow, nothing;
+    MPI_Type_create_resized(MPI_DOUBLE, 0, 12, &narrow);
+    MPI_Type_contiguous(0, MPI_DOUBLE, &nothing);
+    int lengths[] = {1, 1}, first[] = {1, 0};
+    MPI_Aint behind[] = {0, 8}, later[] = {0, 9}, far[] = {0, 16};
+    MPI_Datatype resized[] = {narrow, MPI_CHAR}, with_nothing[] = {MPI_INT, nothing}, real[] = {MPI_INT, MPI_DOUBLE};
+    MPI_Type_create_struct(2, lengths, behind, resized, &odd[0]);
+    MPI_Type_create_struct(2, lengths, later, resized, &odd[1]);
+    MPI_Type_create_struct(2, lengths, far, with_nothing, &odd[2]);
+    MPI_Type_create_struct(2, first, far, real, &odd[3]);
+    for (int at = 0; at < ODD; at++) {
+        MPI_Type_contiguous(2, odd[at], &odd_pairs[at]);
+        MPI_Type_commit(&odd_pairs[at]);
+        MPI_Type_commit(&odd[at]);
+    }
+    MPI_Type_free(&narrow);
+    MPI_Type_free(&nothing);
+    MPI_Type_create_struct(0, NULL, NULL, NULL, &none);
+    MPI_Type_commit(&none);
+}
+
 void make_types(void) {
+    make_odd_types();
     MPI_Type_vector(N, 1, N, MPI_INT, &column);
     MPI_Type_commit(&column);
     // The columns of a matrix lie an integer apart.
@@ -42,9 +68,13 @@ void make_types(void) {
 }
 
 void free_types(void) {
-    MPI_Datatype *all[] = {&column, &columns, &gaps, &backwards, &copied, &block, &empty, &ints, &numbers};
-    for (int at = 0; at < 9; at++)
+    MPI_Datatype *all[] = {&column, &columns, &gaps, &backwards, &copied, &block, &empty, &ints, &numbers, &none};
+    for (int at = 0; at < 10; at++)
         MPI_Type_free(all[at]);
+    for (int at = 0; at < ODD; at++) {
+        MPI_Type_free(&odd[at]);
+        MPI_Type_free(&odd_pairs[at]);
+    }
 }
 
 static void matrices_are_transposed(MPI_Comm comm, int rank, int size) {
@@ -116,6 +146,30 @@ static void structures_keep_their_gaps(MPI_Comm comm, int rank, int size) {
     MPI_Get_count(&status, MPI_DOUBLE_INT, &count);
     EXPECT(count == 1 && pairs[0].value == left && pairs[0].index == -left);
     EXPECT(((char *)pairs)[12] == 9 && pairs[1].index == 0x09090909);
+}
+
+/* What arrives is what the library packs. Needs MPI_THREAD_MULTIPLE. */
+static void odd_structures_are_packed_as_by_the_library(MPI_Comm comm, int rank) {
+    char out[200], in[200], packed[200], expected[200];
+    for (int at = 0; at < 200; at++)
+        out[at] = (char)at;
+    for (int at = 0; at < 2 * ODD; at++) {
+        MPI_Datatype type = at < ODD ? odd[at] : odd_pairs[at - ODD];
+        int size, position = 0;
+        memset(packed, 9, sizeof packed);
+        memset(in, 9, sizeof in);
+        memset(expected, 9, sizeof expected);
+        MPI_Type_size(type, &size);
+        MPI_Sendrecv(out, 3, type, rank, 6, packed, 200, MPI_PACKED, rank, 6, comm, MPI_STATUS_IGNORE);
+        char own[200];
+        MPI_Pack(out, 3, type, own, 200, &position, MPI_COMM_SELF);
+        EXPECT(position == 3 * size && !memcmp(own, packed, position));
+        position = 0;
+        MPI_Unpack(own, 200, &position, expected, 3, type, MPI_COMM_SELF);
+        MPI_Sendrecv(own, 3 * size, MPI_PACKED, rank, 6, in, 3, type, rank, 6, comm, MPI_STATUS_IGNORE);
+        EXPECT(!memcmp(in, expected, sizeof in));
+    }
+    EXPECT(MPI_Sendrecv(out, 3, none, rank, 6, in, 3, none, rank, 6, comm, MPI_STATUS_IGNORE) == MPI_SUCCESS);
 }
 
 static void short_messages_end_inside_elements(MPI_Comm comm, int rank) {
@@ -237,6 +291,7 @@ static void collectives_have_them(MPI_Comm comm, int rank, int size) {
 void derived_types_travel(MPI_Comm comm, int rank, int size) {
     matrices_are_transposed(comm, rank, size);
     structures_keep_their_gaps(comm, rank, size);
+    odd_structures_are_packed_as_by_the_library(comm, rank);
     short_messages_end_inside_elements(comm, rank);
     what_is_wrong_is_reported(comm, rank);
     types_may_be_freed_early(comm, rank);

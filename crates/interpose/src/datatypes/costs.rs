@@ -33,9 +33,10 @@ pub(super) fn set_path(path: Path, is_verbose: bool) {
 
 /// Whether the library packs a type in the same way.
 pub(super) fn is_possible(datatype: MPI_Datatype, it: &Decoded) -> bool {
-    own::comm().is_some_and(|comm| {
-        wire::is_shared(comm) && (!it.is_doubtful || wire::agrees(datatype, &it.layout, comm))
-    })
+    it.is_exact
+        && own::comm().is_some_and(|comm| {
+            wire::is_shared(comm) && (!it.is_doubtful || wire::agrees(datatype, &it.layout, comm))
+        })
 }
 
 /// The numbers of bytes for which messages of a type are packed here; the library packs the others.

@@ -25,6 +25,8 @@ pub(super) struct Decoded {
     pub(super) is_listed: bool,
     /// Whether libraries are known to disagree about types of this kind.
     pub(super) is_doubtful: bool,
+    /// Whether the library has the same bounds by itself.
+    pub(super) is_exact: bool,
 }
 
 /// The record of a construction.
@@ -160,24 +162,28 @@ impl Contents {
     }
 }
 
-/// A datatype of the program as a layout; `None` where the layout is not what the library says of the type.
+/// A datatype of the program as a layout; `None` where that cannot be what the library means.
 pub(super) fn decode(datatype: MPI_Datatype) -> Option<Decoded> {
-    let found = at_depth(datatype, 0, &mut { MOST_PARTS })?;
-    let it = &found.layout;
-    let size = i64::try_from(it.size()).ok()?;
-    let mut here = [
-        size,
-        it.lower_bound(),
-        it.extent(),
-        it.true_lower_bound(),
-        it.true_extent(),
-    ];
-    let mut there = bounds(datatype)?;
-    if size == 0 {
-        // Without data, libraries disagree about where they are.
-        (here, there) = ([size; 5], [there[0]; 5]);
+    at_depth(datatype, 0, &mut { MOST_PARTS })
+}
+
+/// A layout with the bounds that the library reports, and whether it had them. Libraries round the extent of a structure in different
+/// ways, and disagree about where members without data are; but the data have one size, and lie in between.
+fn placed(layout: Layout, datatype: MPI_Datatype) -> Option<(Layout, bool)> {
+    let [size, low, extent, true_low, true_extent] = bounds(datatype)?;
+    if i64::try_from(layout.size()) != Ok(size) {
+        return None;
     }
-    (here == there).then_some(found)
+    let data = (layout.true_lower_bound(), layout.true_extent());
+    let is_same = (layout.lower_bound(), layout.extent()) == (low, extent);
+    if is_same && (size == 0 || data == (true_low, true_extent)) {
+        return Some((layout, true));
+    }
+    let is_inside = data.0 >= true_low && data.0 + data.1 <= true_low + true_extent;
+    if size > 0 && !is_inside {
+        return None;
+    }
+    Some((layout.resized(low, extent).ok()?, size == 0))
 }
 
 /// Decodes a type inside `depth` others, while there are parts `left` to look at.
@@ -198,12 +204,15 @@ fn at_depth(datatype: MPI_Datatype, depth: u32, left: &mut u32) -> Option<Decode
         release(*part);
     }
     let parts = parts?;
-    let first = parts.first()?;
-    let (layout, blocks) = match contents.combiner {
-        mpi::MPI_COMBINER_STRUCT => structure(&contents, &parts)?,
-        mpi::MPI_COMBINER_VALUE_INDEX => (leaf::pair(&first.layout, &parts.get(1)?.layout)?, 2),
-        _ => derived(&contents, first)?,
+    let (layout, blocks) = match (contents.combiner, parts.as_slice()) {
+        (mpi::MPI_COMBINER_STRUCT, _) => structure(&contents, &parts)?,
+        (mpi::MPI_COMBINER_VALUE_INDEX, [value, index]) => {
+            (leaf::pair(&value.layout, &index.layout)?, 2)
+        }
+        (_, [old]) => derived(&contents, old)?,
+        _ => return None,
     };
+    let (layout, is_exact) = placed(layout, datatype)?;
     let is_list = matches!(
         contents.combiner,
         mpi::MPI_COMBINER_STRUCT
@@ -218,6 +227,7 @@ fn at_depth(datatype: MPI_Datatype, depth: u32, left: &mut u32) -> Option<Decode
         is_doubtful: contents.combiner == mpi::MPI_COMBINER_DARRAY
             || layout.extent() < 0
             || parts.iter().any(|part| part.is_doubtful),
+        is_exact,
         layout,
         blocks,
     })
@@ -233,6 +243,7 @@ fn basic(datatype: MPI_Datatype) -> Option<Decoded> {
         blocks: 1,
         is_listed: false,
         is_doubtful: false,
+        is_exact: true,
     })
 }
 
