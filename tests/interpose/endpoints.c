@@ -188,6 +188,14 @@ static void errors_have_classes(MPI_Comm comm, int rank, int size) {
     MPI_Irecv(data, 1, MPI_INT, rank, 4, comm, &request);
     MPI_Send(data, 2, MPI_INT, rank, 4, comm);
     EXPECT(class_of(MPI_Wait(&request, MPI_STATUS_IGNORE)) == MPI_ERR_TRUNCATE);
+    // The arguments of persistent requests are looked at when these are made.
+    EXPECT(class_of(MPI_Send_init(data, 1, MPI_INT, size, 0, comm, &request)) == MPI_ERR_RANK);
+    EXPECT(class_of(MPI_Ssend_init(data, 1, MPI_INT, MPI_ANY_SOURCE, 0, comm, &request)) == MPI_ERR_RANK);
+    EXPECT(class_of(MPI_Send_init(data, 1, MPI_INT, rank, -5, comm, &request)) == MPI_ERR_TAG);
+    EXPECT(class_of(MPI_Rsend_init(data, 1, MPI_INT, rank, MPI_ANY_TAG, comm, &request)) == MPI_ERR_TAG);
+    EXPECT(class_of(MPI_Recv_init(data, 1, MPI_INT, size, 0, comm, &request)) == MPI_ERR_RANK);
+    EXPECT(class_of(MPI_Recv_init(data, 1, MPI_INT, rank, -5, comm, &request)) == MPI_ERR_TAG);
+    EXPECT(class_of(MPI_Allreduce(&data[0], &data[1], 1, MPI_DATATYPE_NULL, MPI_SUM, comm)) == MPI_ERR_TYPE);
 }
 
 static void *exercise(void *argument) {

@@ -12,7 +12,7 @@ use mpi_abi_sys::types::*;
 
 use super::comm::{Comm, comm_or_next};
 use super::elements::Elements;
-use super::endpoint;
+use super::endpoint::{self, Task};
 use super::errors::{named, raise, unknown};
 use super::handle::{self, Handle, Kind, any_ours, is_ours};
 use super::layer::NEXT;
@@ -106,6 +106,29 @@ impl Table {
     }
 }
 
+/// Whether a message may have this other side. The proxy's library says so, in a probe.
+///
+/// # Errors
+/// MPI_ERR_RANK or MPI_ERR_TAG.
+fn check(comm: &Arc<Comm>, operation: Operation, peer: Peer) -> Result<(), i32> {
+    if operation != Operation::Receive {
+        if peer.rank == mpi::MPI_ANY_SOURCE {
+            return Err(mpi::MPI_ERR_RANK);
+        }
+        if peer.tag == mpi::MPI_ANY_TAG {
+            return Err(mpi::MPI_ERR_TAG);
+        }
+    }
+    let mut command = comm.command(Operation::ProbeNow);
+    (command.peer, command.tag) = (peer.rank, peer.tag);
+    let endpoint = comm.endpoint();
+    let slot = endpoint.start(comm, Task::without_data(command))?;
+    match endpoint.wait(slot).code {
+        mpi::MPI_SUCCESS => Ok(()),
+        class => Err(class),
+    }
+}
+
 /// Makes a request; gives the call's code.
 ///
 /// # Safety
@@ -120,6 +143,7 @@ unsafe fn made(
 ) -> i32 {
     let endpoint = comm.endpoint();
     let made = data.and_then(|data| {
+        check(&comm, operation, peer)?;
         let new = Persistent {
             comm: comm.clone(),
             operation,

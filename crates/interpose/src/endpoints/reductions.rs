@@ -89,6 +89,8 @@ impl Reduction {
     }
 
     fn by_proxies(&self) -> Result<(), i32> {
+        // Predefined operations have no derived types.
+        Shape::of(self.from.datatype)?;
         let (_, extent) = types::sizes_of(self.from.datatype).ok_or(mpi::MPI_ERR_OP)?;
         let operation = match self.goal {
             Goal::Root(_) => Operation::Reduce,
