@@ -10,7 +10,7 @@ enum { PAUSE_US = 20000 };
 /* A thread's communicator, and what it makes of it. */
 struct work {
     MPI_Comm comm, made;
-    int rank, size, pause;
+    int rank, size, pause, splits;
 };
 
 static void *send_later(void *argument) {
@@ -46,25 +46,28 @@ static void messages_pass_collectives(MPI_Comm comm, int rank, int size) {
     }
 }
 
-static void *duplicate(void *argument) {
+static void *make(void *argument) {
     struct work *work = argument;
     if (work->pause)
         usleep(PAUSE_US);
-    MPI_Comm_dup(work->comm, &work->made);
+    if (work->splits)
+        MPI_Comm_split(work->comm, 0, 0, &work->made);
+    else
+        MPI_Comm_dup(work->comm, &work->made);
     return NULL;
 }
 
-/* Two threads of each endpoint duplicate two communicators, and come in different orders. */
-static void duplicates_are_made_in_any_order(MPI_Comm comm, int rank, int size) {
+/* Two threads of each endpoint duplicate or split two communicators, and come in different orders. */
+static void communicators_are_made_in_any_order(MPI_Comm comm, int rank, int size, int splits) {
     struct work work[2];
     pthread_t threads[2];
     int result, sum;
     for (int at = 0; at < 2; at++) {
-        work[at] = (struct work){.rank = rank, .size = size, .pause = (at + rank) % 2};
+        work[at] = (struct work){.rank = rank, .size = size, .pause = (at + rank) % 2, .splits = splits};
         MPI_Comm_dup(comm, &work[at].comm);
     }
     for (int at = 0; at < 2; at++)
-        pthread_create(&threads[at], NULL, duplicate, &work[at]);
+        pthread_create(&threads[at], NULL, make, &work[at]);
     for (int at = 0; at < 2; at++)
         pthread_join(threads[at], NULL);
     for (int at = 0; at < 2; at++) {
@@ -79,5 +82,6 @@ static void duplicates_are_made_in_any_order(MPI_Comm comm, int rank, int size) 
 
 void threads_share_an_endpoint(MPI_Comm comm, int rank, int size) {
     messages_pass_collectives(comm, rank, size);
-    duplicates_are_made_in_any_order(comm, rank, size);
+    communicators_are_made_in_any_order(comm, rank, size, 0);
+    communicators_are_made_in_any_order(comm, rank, size, 1);
 }

@@ -4,7 +4,7 @@
 //! `rankpoint endpoints` makes the file and keeps it open; the others open it as `/proc/PID/fd/N`, which the kernel lets processes of the
 //! same user do, and it ends with the last of them. The file is much longer than memory; pages cost nothing until they are touched. Who
 //! writes what: the launcher the fields of [`Head`] up to `over`, the first process of the program that makes endpoints the library's
-//! name, a proxy `process` of its area, the program's side `finished`.
+//! name, all the turn of making communicators, a proxy `process` of its area, the program's side `finished`.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -37,7 +37,7 @@ const HEAP: usize = 1 << 21;
 pub const HEAP_BYTES: usize = AREA_BYTES - HEAP;
 const HEAD_BYTES: usize = 1 << 13;
 /// Marks a file of this version.
-pub const MAGIC: u32 = 0x5250_4502;
+pub const MAGIC: u32 = 0x5250_4503;
 /// Most bytes of a path.
 const PATH_BYTES: usize = 4096;
 
@@ -58,6 +58,8 @@ pub struct Head {
     /// Whether the library is named.
     naming: AtomicU32,
     length: AtomicU32,
+    /// Proxies that have not left the blocking call in which they make a communicator.
+    making: AtomicU32,
     library: [AtomicU8; PATH_BYTES],
 }
 
@@ -145,6 +147,19 @@ impl Job {
     /// waited for it, and the program's job has not ended.
     pub fn goes_on(&self) -> bool {
         self.head.over.load(Ordering::Relaxed) == 0 && self.path.symlink_metadata().is_ok()
+    }
+
+    /// Takes the turn of a communicator that so many proxies make in a blocking call; `false` while others have it. With one turn at a
+    /// time no two such calls wait for each other.
+    pub fn take_turn(&self, proxies: u32) -> bool {
+        let (making, relaxed) = (&self.head.making, Ordering::Relaxed);
+        let taken = making.compare_exchange(0, proxies, relaxed, relaxed);
+        taken.is_ok()
+    }
+
+    /// One of these proxies has left the call.
+    pub fn leave_turn(&self) {
+        self.head.making.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Names the MPI library that the proxies are to open, unless it is named already.

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use endpoints::area::{Mapped, SLOTS};
+use endpoints::area::{Job, Mapped, SLOTS};
 use endpoints::command::{Command, Operation};
 use endpoints::completion::Completion;
 use mpi_abi_sys::constants as mpi;
@@ -16,6 +16,7 @@ use crate::under_way::UnderWay;
 
 /// The proxy of an endpoint.
 pub(crate) struct Proxy<'a> {
+    pub(crate) job: &'a Job,
     pub(crate) mpi: &'a Mpi,
     pub(crate) mapped: Mapped,
     /// By the numbers of the program's side.
@@ -59,8 +60,9 @@ impl Started {
 
 impl<'a> Proxy<'a> {
     /// A proxy without communicators.
-    pub(crate) fn new(mpi: &'a Mpi, mapped: Mapped) -> Self {
+    pub(crate) fn new(job: &'a Job, mpi: &'a Mpi, mapped: Mapped) -> Self {
         Self {
+            job,
             mpi,
             mapped,
             comms: Vec::new(),

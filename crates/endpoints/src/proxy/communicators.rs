@@ -2,7 +2,8 @@
 //! Communicators of proxies.
 //!
 //! The proxy serves other threads of the endpoint while members of a communicator have not come to its duplication or its split. A split
-//! has no nonblocking call, so it blocks from when all members have come: members make those of several communicators in the same order.
+//! has no nonblocking call: once all members have come, the first of them takes the turn among all proxies, and when all know that it
+//! has, they make the blocking call. The program's side has taken the turn for communicators of new endpoints.
 
 use endpoints::command::Command;
 use endpoints::completion::Completion;
@@ -24,15 +25,36 @@ pub(crate) struct Making {
 }
 
 /// What the request is for.
+#[derive(Clone, Copy)]
 enum Step {
     /// The duplicate, which the library stores here.
     Duplicate(*mut MPI_Comm),
-    /// All members have come to the split.
-    Meet {
-        comm: MPI_Comm,
-        color: i32,
-        key: i32,
-    },
+    /// All members come to the split.
+    Meet(Split),
+    /// Nothing: the first member takes the turn.
+    Turn(Split),
+    /// All members learn that it has.
+    Go(Split),
+}
+
+/// The arguments of a split.
+#[derive(Clone, Copy)]
+struct Split {
+    comm: MPI_Comm,
+    color: i32,
+    key: i32,
+}
+
+impl Started {
+    /// A communicator that is being made.
+    fn making(command: &Command, request: MPI_Request, step: Step) -> Self {
+        Self::Making(Making {
+            request,
+            slot: command.slot,
+            number: command.new,
+            step,
+        })
+    }
 }
 
 impl Proxy<'_> {
@@ -54,6 +76,7 @@ impl Proxy<'_> {
             let (tag, new) = (command.tag, &raw mut new);
             code = call!(self.mpi, MPI_Comm_create_group(world, group, tag, new));
         }
+        self.job.leave_turn();
         for mut group in [all, group] {
             if group != mpi::MPI_GROUP_NULL {
                 // A failure leaves the group with the library.
@@ -106,67 +129,87 @@ impl Proxy<'_> {
     pub(crate) fn duplicate(&mut self, command: &Command) -> Option<Started> {
         let (comm, mut request) = (self.comm(command)?, mpi::MPI_REQUEST_NULL);
         let new = Box::into_raw(Box::new(mpi::MPI_COMM_NULL));
-        let code = call!(self.mpi, MPI_Comm_idup(comm, new, &raw mut request));
-        let making = self.making(command, request, Step::Duplicate(new));
-        Some(match code {
-            mpi::MPI_SUCCESS => Started::Making(making),
-            code => Started::Ended(self.finish(&making, code)),
-        })
+        Some(
+            match call!(self.mpi, MPI_Comm_idup(comm, new, &raw mut request)) {
+                mpi::MPI_SUCCESS => Started::making(command, request, Step::Duplicate(new)),
+                code => Started::Ended(self.duplicated(command.new, code, new)),
+            },
+        )
+    }
+
+    /// The end of a duplication whose result the library has stored in a box.
+    fn duplicated(&mut self, number: u32, code: i32, new: *mut MPI_Comm) -> Completion {
+        // SAFETY: from `Box::into_raw`; the library does not use it any more.
+        let new = unsafe { Box::from_raw(new) };
+        self.made(number, code, *new)
     }
 
     /// Splits a communicator.
     pub(crate) fn split(&mut self, command: &Command) -> Option<Started> {
         let (comm, mut request) = (self.comm(command)?, mpi::MPI_REQUEST_NULL);
         let (color, key) = (command.peer, command.tag);
-        let code = call!(self.mpi, MPI_Ibarrier(comm, &raw mut request));
-        let making = self.making(command, request, Step::Meet { comm, color, key });
-        Some(match code {
-            mpi::MPI_SUCCESS => Started::Making(making),
-            code => Started::Ended(self.finish(&making, code)),
-        })
-    }
-
-    fn making(&self, command: &Command, request: MPI_Request, step: Step) -> Making {
-        Making {
-            request,
-            slot: command.slot,
-            number: command.new,
-            step,
-        }
+        let step = Step::Meet(Split { comm, color, key });
+        Some(
+            match call!(self.mpi, MPI_Ibarrier(comm, &raw mut request)) {
+                mpi::MPI_SUCCESS => Started::making(command, request, step),
+                code => Started::failed(self.mpi.class(code)),
+            },
+        )
     }
 
     /// Goes on with the communicators that are being made; `false` where none has been made.
     pub(crate) fn progress_making(&mut self) -> bool {
-        let mut has_made = false;
+        let before = self.making.len();
         let mut at = 0;
         while at < self.making.len() {
-            let (mut done, request) = (0, &raw mut self.making[at].request);
-            let status = std::ptr::null_mut();
-            let code = call!(self.mpi, MPI_Test(request, &raw mut done, status));
-            if code == mpi::MPI_SUCCESS && done == 0 {
+            let Some(end) = self.advance(at) else {
                 at += 1;
                 continue;
-            }
-            let making = self.making.remove(at);
-            let end = self.finish(&making, code);
-            self.mapped.area().slots[making.slot as usize].finish(&end);
-            has_made = true;
+            };
+            let slot = self.making.remove(at).slot;
+            self.mapped.area().slots[slot as usize].finish(&end);
         }
-        has_made
+        self.making.len() < before
     }
 
-    /// Makes the communicator of a request that has ended with a code.
-    fn finish(&mut self, making: &Making, mut code: i32) -> Completion {
-        let mut new = mpi::MPI_COMM_NULL;
-        match making.step {
-            // SAFETY: from `Box::into_raw`; the library does not use it any more.
-            Step::Duplicate(place) => new = *unsafe { Box::from_raw(place) },
-            Step::Meet { comm, color, key } if code == mpi::MPI_SUCCESS => {
-                code = call!(self.mpi, MPI_Comm_split(comm, color, key, &raw mut new));
-            }
-            Step::Meet { .. } => {}
+    /// Goes on with one of them; the end, once it has come.
+    fn advance(&mut self, at: usize) -> Option<Completion> {
+        let making = &mut self.making[at];
+        let (mut done, request) = (0, &raw mut making.request);
+        let status = std::ptr::null_mut();
+        // A null request is done.
+        let code = call!(self.mpi, MPI_Test(request, &raw mut done, status));
+        if code == mpi::MPI_SUCCESS && done == 0 {
+            return None;
         }
-        self.made(making.number, code, new)
+        let (number, step) = (making.number, making.step);
+        match step {
+            Step::Duplicate(new) => Some(self.duplicated(number, code, new)),
+            _ if code != mpi::MPI_SUCCESS => Some(failed(self.mpi.class(code))),
+            Step::Meet(split) => {
+                making.step = Step::Turn(split);
+                None
+            }
+            Step::Turn(split) => {
+                let size = u32::try_from(self.size(split.comm)?).ok()?;
+                if self.rank(split.comm)? == 0 && !self.job.take_turn(size) {
+                    return None;
+                }
+                let making = &mut self.making[at];
+                making.step = Step::Go(split);
+                let request = &raw mut making.request;
+                match call!(self.mpi, MPI_Ibarrier(split.comm, request)) {
+                    mpi::MPI_SUCCESS => None,
+                    code => Some(failed(self.mpi.class(code))),
+                }
+            }
+            Step::Go(Split { comm, color, key }) => {
+                let mut new = mpi::MPI_COMM_NULL;
+                let code = call!(self.mpi, MPI_Comm_split(comm, color, key, &raw mut new));
+                self.job.leave_turn();
+                Some(self.made(number, code, new))
+            }
+        }
     }
 
     /// Compares two communicators.

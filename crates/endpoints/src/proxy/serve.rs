@@ -20,7 +20,7 @@ const NAP: Duration = Duration::from_micros(50);
 /// Executes commands until the program's process has finished; `false` where the job ended before.
 pub(crate) fn serve(job: &Job, mpi: &Mpi, mapped: Mapped) -> bool {
     let area = mapped.area();
-    let mut proxy = Proxy::new(mpi, mapped);
+    let mut proxy = Proxy::new(job, mpi, mapped);
     let mut idle = 0u32;
     loop {
         let mut found = false;

@@ -4,6 +4,7 @@
 use std::ffi::CStr;
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use ::endpoints::area::Job;
 use ::endpoints::command::{Command, Operation};
@@ -13,7 +14,7 @@ use mpi_abi_sys::types::*;
 use super::buffers::Data;
 use super::comm::Comm;
 use super::elements::Elements;
-use super::endpoint::{self, Endpoint, Task};
+use super::endpoint::{self, Endpoint, Patience, Task};
 use super::errors::refuse;
 use super::handle::is_ours;
 use super::{layer::NEXT, native};
@@ -160,8 +161,30 @@ unsafe fn over_proxies(parent: MPI_Comm, number: i32, made: *mut MPI_Comm) -> Re
         .iter()
         .flat_map(|&[number, rank]| (0..number).map(move |endpoint| rank * most + endpoint));
     let proxies: Vec<i32> = proxies.collect();
+    if !proxies.is_empty() {
+        // SAFETY: the program's communicator.
+        unsafe { take_turn(parent, proxies.len() as u32)? };
+    }
     // SAFETY: as many places as endpoints.
     unsafe { communicators(parent, &proxies, number as usize, made) }
+}
+
+/// Takes the turn of these proxies to make a communicator: the first member does, when all are here.
+///
+/// # Safety
+/// The program's communicator.
+unsafe fn take_turn(parent: MPI_Comm, proxies: u32) -> Result<(), Failure> {
+    let (next, mut rank) = (below(), 0);
+    // SAFETY: the caller's promise.
+    unsafe { checked((next.MPI_Comm_rank)(parent, &raw mut rank))? };
+    if let Some(job) = endpoint::job().filter(|_| rank == 0) {
+        let mut patience = Patience::new();
+        while !job.take_turn(proxies) {
+            patience.pause(|| std::thread::sleep(Duration::from_micros(50)));
+        }
+    }
+    // SAFETY: as above.
+    unsafe { checked((next.MPI_Barrier)(parent)) }
 }
 
 /// The functions below the layer; those of the library where it is not in use.
