@@ -28,8 +28,13 @@ int main(int argc, char **argv)
     }
     CHECK(MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS);
     CHECK(MPI_Finalize() == MPI_SUCCESS);
+    int wrong = 0;
     for (int i = 0; i < MANY; i++)
         for (int k = 0; k < LENGTH; k++)
-            CHECK(got[i][k] == i * LENGTH + k + before);
-    return 0;
+            wrong += got[i][k] != i * LENGTH + k + before;
+    if (wrong != 0)
+        fprintf(stderr, "rank %d: %d of %d numbers have not arrived\n", rank, wrong, MANY * LENGTH);
+    else if (rank == 0)
+        printf("PASS\n");
+    return wrong != 0;
 }
