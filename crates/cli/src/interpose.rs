@@ -9,7 +9,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use crate::settings;
+use crate::{settings, temporary};
 
 /// Of the tree that this program is installed in.
 const DISPATCHER: &str = "lib/rankpoint/interpose/libmpi_abi.so.1";
@@ -74,7 +74,10 @@ pub(crate) fn run(options: &InterposeOptions) -> Result<ExitCode, String> {
     if options.verbose {
         command.env("RANKPOINT_INTERPOSE_VERBOSE", "1");
     }
-    let folder = options.stats.then(statistics_folder).transpose()?;
+    let folder = options
+        .stats
+        .then(|| temporary::folder("interpose"))
+        .transpose()?;
     if let Some(folder) = &folder {
         command.env("RANKPOINT_INTERPOSE_STATS", folder.join("rank"));
     }
@@ -136,14 +139,6 @@ pub(crate) fn preloaded(first: impl IntoIterator<Item = PathBuf>) -> OsString {
 /// Where this program was not installed.
 pub(crate) fn dispatcher() -> Result<PathBuf, String> {
     settings::installed(DISPATCHER)
-}
-
-fn statistics_folder() -> Result<PathBuf, String> {
-    let name = format!("rankpoint-interpose-{}", std::process::id());
-    let folder = std::env::temp_dir().join(name);
-    let made = fs::create_dir(&folder);
-    made.map_err(|error| format!("{}: {error}", folder.display()))?;
-    Ok(folder)
 }
 
 /// Prints the sums of what the ranks have written, and removes it.

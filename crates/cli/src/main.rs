@@ -38,6 +38,7 @@ mod scope;
 mod settings;
 mod stencil;
 mod sync;
+mod temporary;
 mod tune;
 mod vci_plan;
 

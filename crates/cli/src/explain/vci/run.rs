@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -14,7 +13,7 @@ use serde_json::json;
 
 use super::report::{self, RankReport};
 use super::{advice, text};
-use crate::{settings, vci_plan};
+use crate::{settings, temporary, vci_plan};
 
 /// Options of `rankpoint explain vci`.
 #[derive(Args)]
@@ -103,10 +102,7 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> Result<Self, String> {
-        let folder = std::env::temp_dir().join(format!("rankpoint-vci-{}", std::process::id()));
-        let made = fs::DirBuilder::new().mode(0o700).create(&folder);
-        made.map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
-        Ok(Self(folder))
+        temporary::folder("vci").map(Self)
     }
 }
 
