@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A command for a proxy: 64 bytes.
 
-/// What a proxy is asked to do. All are nonblocking calls there, except Create, and Split once all members have come and it is their turn.
+/// Operations of a proxy. It executes them by nonblocking calls, except Create, and Split once all members have come and it is their turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Operation {

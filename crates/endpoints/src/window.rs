@@ -15,7 +15,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// What a poll of so many requests tests: the last ones, then others before them.
+    /// The requests that a poll tests, of so many: the last ones, then others before them.
     pub fn next(&mut self, number: usize) -> [Range<usize>; 2] {
         let last = number.saturating_sub(WIDTH);
         let from = if self.at < last { self.at } else { 0 };

@@ -16,5 +16,5 @@ mod subject;
 mod vci;
 
 pub(crate) use message::SHM_ENTRIES;
-pub(crate) use placement::ENTRIES as PLACEMENT_ENTRIES;
+pub(crate) use placement::{ENTRIES as PLACEMENT_ENTRIES, curve as placement_curve};
 pub(crate) use subject::{Subject, run};

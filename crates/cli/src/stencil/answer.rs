@@ -3,14 +3,12 @@
 
 use std::fmt::Write as _;
 
-use machine_profile::{Curve, Profile};
+use machine_profile::Profile;
 use serde_json::{Value, json};
 use stencil_plan::{DIRECTIONS, Message, Plan, Share, Traffic};
 
 use super::options::{Kind, PlanOptions};
-
-/// The curves of half round trips by bytes, within a node and between two.
-const ENTRIES: [&str; 2] = ["mpi/latency", "network/mpi/latency"];
+use crate::explain::{PLACEMENT_ENTRIES, placement_curve};
 
 /// A plan and its traffic.
 pub(super) struct Row {
@@ -30,7 +28,7 @@ pub(super) struct Answer<'o> {
 }
 
 impl<'o> Answer<'o> {
-    /// All plans that are asked for.
+    /// The plans of the placements that the options name.
     ///
     /// # Errors
     /// When there is no such plan, or the profile lacks what times are made of.
@@ -221,26 +219,12 @@ fn share(plan: &Plan, message: &Message) -> &'static str {
 
 /// The time of the messages of the busiest rank.
 fn slowest(plan: &Plan, bytes: u64, profile: &Profile) -> Result<f64, String> {
-    let curve = |entry: &str| -> Result<Curve, String> {
-        let found = profile.curves_of(entry).next().cloned();
-        found.ok_or_else(|| {
-            // The lookup by name reports whether the measurement was skipped, and why.
-            let missing = profile.curve(entry, None, None).err();
-            let missing = missing.map_or_else(String::new, |error| error.to_string());
-            match entry == ENTRIES[1] {
-                true => {
-                    format!("{missing}; `rankpoint scope --hosts a,b` measures between hosts, too")
-                }
-                false => missing,
-            }
-        })
-    };
     let traffic = plan.traffic();
     let within = (traffic.node_messages > 0)
-        .then(|| curve(ENTRIES[0]))
+        .then(|| placement_curve(profile, PLACEMENT_ENTRIES[0]))
         .transpose()?;
     let between = (traffic.network_messages > 0)
-        .then(|| curve(ENTRIES[1]))
+        .then(|| placement_curve(profile, PLACEMENT_ENTRIES[1]))
         .transpose()?;
     let time = |message: &Message| {
         let curve = match plan.share(message) {

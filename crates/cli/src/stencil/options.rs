@@ -11,7 +11,7 @@ use crate::profile::ProfileOptions;
 /// Most ranks of a plan.
 const MOST_RANKS: u32 = 1 << 16;
 
-/// What is asked.
+/// Subcommands of `rankpoint stencil`.
 #[derive(Subcommand)]
 pub(crate) enum Question {
     /// Divide a grid among nodes and ranks: boxes, messages, bytes that cross nodes
@@ -83,7 +83,7 @@ impl Kind {
 }
 
 impl PlanOptions {
-    /// The placements that are described, the one that was asked for first.
+    /// The placement that `--placement` names, or all.
     pub(super) fn kinds(&self) -> Vec<Kind> {
         let all = Kind::value_variants().to_vec();
         self.placement.map_or(all, |kind| vec![kind])

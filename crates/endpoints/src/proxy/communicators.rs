@@ -24,7 +24,7 @@ pub(crate) struct Making {
     step: Step,
 }
 
-/// What the request is for.
+/// The step of a split or a duplicate that a request completes.
 #[derive(Clone, Copy)]
 enum Step {
     /// The duplicate, which the library stores here.

@@ -24,7 +24,8 @@ pub(crate) struct Probe {
 }
 
 impl Probe {
-    /// What there is: its end with `second` 1, an error, or nothing. A message that is taken is kept.
+    /// The completion of the command: `second` is 1 with a message; else an error. `None` while no message has come. The proxy keeps a
+    /// message that it has taken.
     fn look(&self, mpi: &Mpi, taken: &mut HashMap<u32, MPI_Message>) -> Option<Completion> {
         let (mut flag, mut status) = (0, MPI_Status::default());
         let mut message = mpi::MPI_MESSAGE_NULL;

@@ -58,7 +58,7 @@ impl Numbers {
 /// The data of one side of a call, as its arguments name them.
 #[derive(Clone, Copy)]
 pub(super) enum Data {
-    /// Blocks of so many elements, one behind the other.
+    /// Blocks of `count` elements each, one behind the other.
     Even(Elements),
     /// Blocks of their own lengths, at places in extents of the type.
     Uneven {

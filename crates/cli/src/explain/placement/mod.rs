@@ -15,4 +15,4 @@ mod times;
 
 pub(crate) use options::PlacementOptions;
 pub(super) use run::run;
-pub(crate) use times::ENTRIES;
+pub(crate) use times::{ENTRIES, curve};

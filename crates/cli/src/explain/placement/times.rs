@@ -8,6 +8,20 @@ use super::pattern::Message;
 /// The curves of half round trips by bytes, within a node and between two.
 pub(crate) const ENTRIES: [&str; 2] = ["mpi/latency", "network/mpi/latency"];
 
+/// One of these curves.
+///
+/// # Errors
+/// When the profile lacks it.
+pub(crate) fn curve(profile: &Profile, entry: &str) -> Result<Curve, String> {
+    let curve = profile.curves_of(entry).next().cloned();
+    curve.ok_or_else(|| {
+        // The lookup by name reports whether the measurement was skipped, and why.
+        let missing = profile.curve(entry, None, None).err();
+        let missing = missing.map_or_else(String::new, |error| error.to_string());
+        format!("{missing}; `rankpoint scope --hosts a,b` measures between hosts, too")
+    })
+}
+
 /// The time of a message by its bytes, within a node and between two nodes.
 pub(super) struct Costs {
     /// The file of the profile.
@@ -29,15 +43,7 @@ impl Costs {
     /// # Errors
     /// When it has not the times of messages within a node and between two.
     pub(super) fn of(profile: &Profile) -> Result<Self, String> {
-        let [within, between] = ENTRIES.map(|entry| {
-            let curve = profile.curves_of(entry).next().cloned();
-            curve.ok_or_else(|| {
-                // The lookup by name reports whether the measurement was skipped, and why.
-                let missing = profile.curve(entry, None, None).err();
-                let missing = missing.map_or_else(String::new, |error| error.to_string());
-                format!("{missing}; `rankpoint scope --hosts a,b` measures between hosts, too")
-            })
-        });
+        let [within, between] = ENTRIES.map(|entry| curve(profile, entry));
         Ok(Self {
             source: profile.file.display().to_string(),
             within: within?,
