@@ -141,6 +141,33 @@ pub(super) fn interpose(scope: Scope) -> Result<Found, String> {
     suite.run(scope)
 }
 
+/// MPICH's tests over MPICH itself, whose verdicts a layer of ours must not change: a few of them, or all with each layer.
+pub(super) fn mpich_interposed(scope: Scope) -> Result<Found, String> {
+    let peer = Peer::find("mpich").ok_or("no peer is called mpich")?;
+    if let Err(why) = peer.fetch() {
+        return Ok(Found::Skipped(format!("MPICH is needed: {why}")));
+    }
+    let suite = Suite {
+        name: "MPICH",
+        script: "tests/mpich/interposed.py",
+        arguments: [&["--every=36"], &[]],
+        needs: BUILD_TOOLS,
+        limit_s: 7200,
+    };
+    let with_layer = |layer: &str| {
+        let peer = format!("--peer={}", peer.prefix().display());
+        suite.run_where(scope, &[peer, format!("--layers={layer}")], &[])
+    };
+    if scope == Scope::Quick {
+        return with_layer("datatypes");
+    }
+    let runs = ["datatypes", "placement"].map(|layer| (layer.to_owned(), with_layer(layer)));
+    Found::sum(
+        runs.into_iter(),
+        "tests of MPICH over MPICH, with each layer",
+    )
+}
+
 /// Random traffic with random settings on one node and between hosts.
 pub(super) fn traffic(scope: Scope) -> Result<Found, String> {
     let suite = Suite {

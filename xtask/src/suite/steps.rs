@@ -104,6 +104,7 @@ pub(super) const STEPS: &[Step] = &[
     ("offers", offers::all),
     ("python", others::python),
     ("mpich", others::mpich),
+    ("mpich-interposed", others::mpich_interposed),
     ("hosts", others::hosts),
     ("traffic", others::traffic),
     ("hosts-mpich", others::hosts_mpich),
