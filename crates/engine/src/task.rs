@@ -97,8 +97,9 @@ pub(crate) fn plan_collective(comm: &Comm, call: CallName, plan: Plan) -> Result
     let entry = guard.slab.entry_mut(index);
     entry.record.flags |= flag::PERSISTENT;
     let (base, start) = plan.fast.parts();
-    (entry.base, entry.start) = (base, Some(start));
-    entry.set_planned(true);
+    entry.base = base;
+    entry.task_mut().start = Some(start);
+    entry.set(flag::PLANNED);
     let extra = entry.extra.get_or_insert_default();
     (extra.fast, extra.again) = (Some(plan.fast), Some(plan.again));
     Ok(request)
@@ -134,7 +135,8 @@ pub fn new_request(comm: &Comm, call: CallName) -> Result<RequestId> {
     // SAFETY: the guard of the communicator's VCI is held.
     let owner = unsafe { comm.hold_operation() };
     let entry = guard.slab.entry_mut(index);
-    (entry.owner, entry.remote) = (owner, call.number());
+    entry.owner = owner;
+    (entry.task_mut().call, entry.task_mut().start) = (call.number(), None);
     let record = &mut entry.record;
     record.match_word = (comm.match_base() + COLLECTIVE) | call.number();
     (record.peer, record.bytes, record.stamp_ms) = (LinkIndex::ANY, 0, stamp);

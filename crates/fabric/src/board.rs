@@ -398,9 +398,7 @@ pub struct RequestRecord {
     /// For the engine.
     pub role: u8,
     /// For the engine.
-    pub flags: u8,
-    /// For the engine.
-    pub extra: u8,
+    pub flags: u16,
 }
 
 #[cfg(not(loom))]

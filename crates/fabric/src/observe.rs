@@ -348,7 +348,6 @@ fn record(bytes: &[u8]) -> RequestRecord {
         peer: LinkIndex::new(word32(bytes, offset_of!(RequestRecord, peer))),
         kind: bytes[offset_of!(RequestRecord, kind)],
         role: bytes[offset_of!(RequestRecord, role)],
-        flags: bytes[offset_of!(RequestRecord, flags)],
         stamp_ms: word32(bytes, offset_of!(RequestRecord, stamp_ms)),
         ..RequestRecord::default()
     }

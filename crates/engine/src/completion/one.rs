@@ -324,7 +324,7 @@ fn collective_of(state: &VciState, id: RequestId) -> Option<(CallName, bool)> {
     if entry.role() != Role::Task {
         return None;
     }
-    let call = CallName::from_number(entry.remote);
+    let call = CallName::from_number(entry.task().call);
     let is_active = entry.record.kind != record_kind::INACTIVE;
     (call != CallName::UNKNOWN).then_some((call, is_active))
 }

@@ -18,7 +18,7 @@ use crate::errors::Result;
 use crate::identity::{LinkIndex, Rank};
 use crate::progress::{Guard, Vci};
 use crate::protocol;
-use crate::request::{RequestEntry, RequestId, RequestIndex, Role, flag};
+use crate::request::{RequestEntry, RequestId, RequestIndex, Role, Template, flag};
 use crate::task::{Started, go_on};
 use crate::vci::matching::Key;
 
@@ -62,7 +62,7 @@ pub unsafe fn send_init(
         entry.record.flags |= flag::BUFFERED;
     }
     if nowhere {
-        entry.target = LinkIndex::NONE;
+        entry.send_mut().target = LinkIndex::NONE;
     }
     Ok(state.slab.id(index))
 }
@@ -101,7 +101,12 @@ pub unsafe fn recv_init(
     if comm.checks_exact_length() {
         entry.set_exact();
     }
-    entry.extra.get_or_insert_default().template = (key.word, key.peer, entry.record.bytes);
+    let template = Template {
+        match_word: key.word,
+        peer: key.peer,
+        capacity: entry.record.bytes,
+    };
+    entry.extra.get_or_insert_default().template = Some(template);
     Ok(state.slab.id(index))
 }
 
@@ -135,10 +140,15 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
         return Ok(());
     }
     if entry.role() == Role::Receive {
-        let (word, peer, capacity) = entry
-            .extra
-            .as_ref()
-            .map_or((0, LinkIndex::NONE, 0), |extra| extra.template);
+        let template = entry.extra.as_ref().and_then(|extra| extra.template);
+        let Some(Template {
+            match_word: word,
+            peer,
+            capacity,
+        }) = template
+        else {
+            return Err(completion::not_startable(state, id));
+        };
         if peer == LinkIndex::NONE {
             let record = state.slab.record_mut(index);
             (record.peer, record.match_word, record.bytes) =
@@ -151,7 +161,7 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
         }
         return Ok(());
     }
-    if entry.target == LinkIndex::NONE {
+    if entry.send().target == LinkIndex::NONE {
         state.complete(index);
         return Ok(());
     }
@@ -161,7 +171,7 @@ pub fn start(vci: &Vci, id: RequestId) -> Result<()> {
     let entry = state.slab.entry_mut(index);
     if entry.record.flags == flag::PERSISTENT && entry.extra.is_none() {
         let memory = Memory::contiguous(entry.base, entry.record.bytes as usize);
-        let (peer, word) = (entry.target, entry.record.match_word);
+        let (peer, word) = (entry.send().target, entry.record.match_word);
         // SAFETY: the memory of a started send is readable (contract of the request).
         if unsafe { send_at_once(state, memory, peer, word) } {
             state.complete(index);
@@ -192,8 +202,8 @@ pub fn start_at_once(vci: &Vci, id: RequestId) -> Option<Started> {
         if entry.as_ref().state() != INACTIVE {
             return None;
         }
-        // A planned entry has one (`RequestEntry::set_planned`); it says how far it comes.
-        let start = entry.as_ref().start.unwrap_unchecked();
+        // A planned entry has one (`flag::PLANNED`); it says how far it comes.
+        let start = entry.as_ref().task().start.unwrap_unchecked();
         Some(start(entry))
     }
 }
@@ -232,7 +242,7 @@ fn start_buffered(vci: &Vci, mut guard: Guard<'_>, index: RequestIndex) -> Resul
     let entry = state.slab.entry_mut(index);
     let (owner, target, base, bytes) = (
         entry.owner,
-        entry.target,
+        entry.send().target,
         entry.base,
         entry.record.bytes as usize,
     );

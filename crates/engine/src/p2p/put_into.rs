@@ -46,7 +46,7 @@ pub(crate) unsafe fn put_into(
     let index = new_send(state, comm, memory, dest, word, Mode::Standard)?;
     let entry = state.slab.entry_mut(index);
     // No receive is told of the end.
-    entry.remote = 0;
+    entry.send_mut().receiver = 0;
     let id = entry.id();
     // SAFETY: the caller's promise; the request is complete when the put has ended.
     let begun = unsafe { begin_put(state, index, (start, bytes), target) };

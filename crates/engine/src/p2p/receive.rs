@@ -16,7 +16,7 @@ use crate::datatype::Memory;
 use crate::errors::Result;
 use crate::identity::{LinkIndex, Rank};
 use crate::protocol::{self, eager};
-use crate::request::{RequestId, RequestIndex, Role};
+use crate::request::{RequestId, RequestIndex, Role, flag};
 use crate::vci::VciState;
 use crate::vci::matching::Key;
 
@@ -97,7 +97,7 @@ pub(crate) unsafe fn irecv_collective(
     let state = &mut *guard;
     let index = new_receive(state, comm, memory)?;
     if copied_by == CopiedBy::Receiver {
-        state.slab.entry_mut(index).set_copied_by_receiver();
+        state.slab.entry_mut(index).set(flag::COPIED_BY_RECEIVER);
     }
     post_operation(state, index, key);
     Ok(state.slab.id(index))

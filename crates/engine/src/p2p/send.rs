@@ -217,7 +217,7 @@ pub(crate) unsafe fn isend_collective(
     }
     let index = new_send(state, comm, memory, dest, word, Mode::Standard)?;
     if copied_by == CopiedBy::Receiver {
-        state.slab.entry_mut(index).set_copied_by_receiver();
+        state.slab.entry_mut(index).set(flag::COPIED_BY_RECEIVER);
     }
     start(state, index)
 }
@@ -260,9 +260,9 @@ pub(crate) fn new_send(
     let record = state.slab.record_mut(index);
     (record.match_word, record.peer, record.stamp_ms) = (word, peer, stamp);
     let entry = state.slab.entry_mut(index);
-    entry.target = peer;
+    entry.send_mut().target = peer;
     if mode == Mode::Synchronous {
-        entry.record.flags |= flag::SYNCHRONOUS;
+        entry.set(flag::SYNCHRONOUS);
     }
     describe(entry, comm, memory);
     if state.is_traced() {

@@ -319,7 +319,7 @@ impl Vci {
     fn trace_task(&self, request: RequestId) {
         let mut guard = self.enter();
         let index = guard.slab.find(request);
-        let call = index.map_or(0, |index| guard.slab.entry(index).remote);
+        let call = index.map_or(0, |index| guard.slab.entry(index).task().call);
         if let Some(name) = CallName::from_number(call).name() {
             guard.trace_call(TraceKind::TaskBegin, name, request);
         }

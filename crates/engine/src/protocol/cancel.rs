@@ -11,8 +11,7 @@ use fabric::board::kind as record_kind;
 
 use super::rendezvous::{self, Answer};
 use super::{cell, eager, early, named_by_peer, send_control};
-use crate::identity::LinkIndex;
-use crate::request::{RequestIndex, Role, flag};
+use crate::request::{RequestIndex, Role, SendBody, flag};
 use crate::vci::VciState;
 use crate::vci::link::Queued;
 
@@ -29,14 +28,12 @@ pub(crate) fn cancel_receive(state: &mut VciState, index: RequestIndex) {
 
 /// Cancels an operation if that is possible; a send may end cancelled later.
 pub(crate) fn cancel(state: &mut VciState, index: RequestIndex) {
-    let (kind, peer) = (
-        state.slab.record(index).kind,
-        state.slab.entry(index).target,
-    );
+    let kind = state.slab.record(index).kind;
     match kind {
         record_kind::RECEIVE_POSTED | record_kind::RECEIVE_OFFERED => cancel_receive(state, index),
-        record_kind::SEND_QUEUED if take_back(state, index, peer) => end(state, index),
+        record_kind::SEND_QUEUED if take_back(state, index) => end(state, index),
         record_kind::SEND_QUEUED | record_kind::SEND_ACTIVE => {
+            let peer = state.slab.entry(index).send().target;
             let id = state.slab.id(index);
             rendezvous::note_answered(state, peer, id, Answer::Recalling);
             send_control(state, peer, cell::RECALL, [id.0, 0]);
@@ -51,10 +48,15 @@ fn end(state: &mut VciState, index: RequestIndex) {
 }
 
 /// Takes a send out of the backlog; false when a part of it has left.
-fn take_back(state: &mut VciState, index: RequestIndex, peer: LinkIndex) -> bool {
+fn take_back(state: &mut VciState, index: RequestIndex) -> bool {
     let entry = state.slab.entry(index);
+    let SendBody {
+        target: peer,
+        position,
+        ..
+    } = *entry.send();
     let announced = entry.extra.as_ref().and_then(|extra| extra.types.as_ref());
-    if entry.position != 0 || announced.is_some_and(|types| types.is_announced) {
+    if position != 0 || announced.is_some_and(|types| types.is_announced) {
         return false;
     }
     let backlog = state.backlogs.iter_mut().find(|it| it.peer == peer);
@@ -93,7 +95,7 @@ pub(super) fn arrived_recalled(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
     let (peer, sender) = (incoming.peer, incoming.ring.word(0));
     let named =
-        named_by_peer(state, sender).filter(|&index| state.slab.entry(index).target == peer);
+        named_by_peer(state, sender).filter(|&index| state.slab.entry(index).sends_to(peer));
     match named {
         Some(index) if state.slab.record(index).kind == record_kind::SEND_ACTIVE => {
             let id = state.slab.id(index);

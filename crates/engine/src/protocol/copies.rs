@@ -78,17 +78,18 @@ pub(super) unsafe fn unpack_chunk(
         && state.node.cma == CmaPolicy::Measured
         && is_contiguous(entry);
     let start = is_measured.then(clock::ticks);
-    let whole = entry.record.bytes;
+    let (whole, position) = (entry.record.bytes, entry.receive().position);
     if is_contiguous(entry) && caches::are_exceeded_by_message(whole as usize) {
         // SAFETY: the caller's promise; payloads lie outside the memory of programs.
-        unsafe { layout::copy_past_caches(source, entry.base.add(entry.position), bytes) };
+        unsafe { layout::copy_past_caches(source, entry.base.add(position), bytes) };
         layout::settle();
     } else {
         // SAFETY: the caller's promise.
-        unsafe { unpack(entry, entry.position, source, bytes) };
+        unsafe { unpack(entry, position, source, bytes) };
     }
-    entry.position += bytes;
-    let is_last = entry.position == entry.wanted;
+    let receive = entry.receive_mut();
+    receive.position += bytes;
+    let is_last = receive.position == receive.wanted;
     if let Some(start) = start {
         let ticks = [packed, clock::ticks().wrapping_sub(start)];
         if state.copy_modes.note_chunk(whole, bytes as u64, ticks) {

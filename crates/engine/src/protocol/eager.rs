@@ -20,7 +20,7 @@ use super::{
     unpack_chunk, zero_copy,
 };
 use crate::identity::LinkIndex;
-use crate::request::{RequestIndex, Role};
+use crate::request::{RequestIndex, Role, UnexpectedBody};
 use crate::vci::link::{Arriving, Link};
 use crate::vci::matching::Key;
 use crate::vci::{VciState, copy_mode};
@@ -228,14 +228,14 @@ pub(super) fn keep_injected(state: &mut VciState, ring: usize, key: Key, bytes: 
         return false;
     };
     let incoming = &mut state.incoming[ring];
-    let entry = state.slab.entry_mut(index);
-    // SAFETY: `inline` holds INJECT_BYTES bytes and `bytes` is at most that (Arrival::bytes).
+    let message = state.slab.entry_mut(index).unexpected_mut();
+    // SAFETY: `words` holds INJECT_BYTES bytes and `bytes` is at most that (Arrival::bytes).
     unsafe {
         incoming
             .ring
-            .copy_injected(entry.inline.as_mut_ptr().cast(), bytes)
+            .copy_injected(message.words.as_mut_ptr().cast(), bytes)
     };
-    entry.remote = 0;
+    message.sender = 0;
     incoming.ring.advance();
     state.count_injected_unexpected();
     true
@@ -403,7 +403,7 @@ pub(super) fn arrived_eager(state: &mut VciState, ring: usize) -> bool {
     let index = if let Some(receive) = posted {
         let fitting = note_message(state, receive, key, total);
         let entry = state.slab.entry_mut(receive);
-        (entry.position, entry.wanted, entry.remote) = (0, fitting, sender);
+        entry.receive_mut().await_chunks(fitting, sender, false);
         entry.record.kind = record_kind::RECEIVE_ACTIVE;
         state.count(Counter::ReceivesPosted);
         if state.is_traced() {
@@ -426,7 +426,7 @@ pub(super) fn arrived_eager(state: &mut VciState, ring: usize) -> bool {
             return false;
         };
         let entry = state.slab.entry_mut(index);
-        entry.remote = sender;
+        entry.unexpected_mut().sender = sender;
         entry.extra.get_or_insert_default().held = memory;
         index
     };
@@ -478,7 +478,8 @@ fn take_chunk(
     let entry = state.slab.entry_mut(index);
     let receives = entry.role() == Role::Receive;
     if receives {
-        let fitting = (bytes as usize).min(entry.wanted - entry.position);
+        let receive = entry.receive();
+        let fitting = (bytes as usize).min(receive.wanted - receive.position);
         // SAFETY: the receive's buffer is writable for `wanted` bytes (contract of irecv); the ring checked the chunk.
         unsafe { unpack_chunk(state, index, chunk.as_ptr(), fitting, taken) };
     } else {
@@ -501,7 +502,7 @@ fn take_chunk(
 fn finish_receive(state: &mut VciState, receive: RequestIndex, peer: LinkIndex) {
     let bytes = state.slab.record(receive).bytes;
     state.count_many(Counter::BytesReceived, bytes);
-    let sender = state.slab.entry(receive).remote;
+    let sender = state.slab.entry(receive).receive().sender;
     if sender != 0 {
         state.count(Counter::Dones);
         send_control(state, peer, cell::FIN, [sender, 0]);
@@ -534,7 +535,7 @@ pub(crate) fn deliver_kept(state: &mut VciState, message: RequestIndex, receive:
     };
     let bytes = record.bytes as usize;
     let entry = state.slab.entry(message);
-    let (role, sender, inline) = (entry.role(), entry.remote, entry.inline);
+    let (role, UnexpectedBody { sender, words, .. }) = (entry.role(), *entry.unexpected());
     if let Some(extra) = state.slab.entry_mut(message).extra.as_mut() {
         state.signature = extra.signature.take();
     }
@@ -544,11 +545,11 @@ pub(crate) fn deliver_kept(state: &mut VciState, message: RequestIndex, receive:
     }
     match role {
         Role::Injected if state.is_traced() => {
-            traced::deliver_injected(state, receive, key, (inline, bytes));
+            traced::deliver_injected(state, receive, key, (words, bytes));
         }
-        Role::Injected => deliver(state, receive, key, inline.as_ptr().cast(), bytes),
+        Role::Injected => deliver(state, receive, key, words.as_ptr().cast(), bytes),
         Role::Held => deliver_held(state, message, receive, key, bytes, sender),
-        _ => super::rendezvous::begin(state, receive, key, inline),
+        _ => super::rendezvous::begin(state, receive, key, words),
     }
     state.slab.release(message);
 }
@@ -567,7 +568,9 @@ fn deliver_held(
     let wanted = note_message(state, receive, key, bytes as u64);
     let entry = state.slab.entry_mut(receive);
     let fitting = held.len().min(wanted);
-    (entry.position, entry.wanted, entry.remote) = (fitting, wanted, sender);
+    let body = entry.receive_mut();
+    body.await_chunks(wanted, sender, false);
+    body.position = fitting;
     entry.record.kind = record_kind::RECEIVE_ACTIVE;
     // SAFETY: the receive's buffer is writable for `wanted` bytes (contract of irecv); `held` has `fitting` bytes.
     unsafe { unpack(entry, 0, held.as_ptr(), fitting) };

@@ -4,7 +4,7 @@
 use super::is_contiguous;
 use super::rendezvous::cma_policy;
 use crate::identity::LinkIndex;
-use crate::request::RequestIndex;
+use crate::request::{RequestIndex, flag};
 use crate::vci::copy_mode;
 use crate::vci::{CmaPolicy, CopyModes, VciState};
 
@@ -20,12 +20,13 @@ const PROMPT_AT: u8 = 16;
 pub(super) fn receiver_prefers_cma(state: &VciState, index: RequestIndex) -> bool {
     let entry = state.slab.entry(index);
     let policy = cma_policy(state, entry);
-    let longest_eager = match entry.is_copied_by_receiver() && !state.copy_modes.is_refused() {
+    let longest_eager = match entry.has(flag::COPIED_BY_RECEIVER) && !state.copy_modes.is_refused()
+    {
         true => state.node.copied_by_receiver_bytes - 1,
         false => usize::MAX,
     };
     let longest_eager = longest_eager.min(state.node.eager_bytes) as u64;
-    let (peer, bytes) = (entry.target, entry.record.bytes);
+    let (peer, bytes) = (entry.send().target, entry.record.bytes);
     is_contiguous(entry) && prefers_cma_by(state, policy, peer, bytes, longest_eager)
 }
 

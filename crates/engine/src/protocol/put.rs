@@ -13,7 +13,7 @@ use fabric::transport::{Opening, PutBegun};
 
 use super::{cell, complete_offered, early, is_contiguous, named_by_peer, rendezvous, traced};
 use crate::identity::LinkIndex;
-use crate::request::{RequestId, RequestIndex};
+use crate::request::{RequestId, RequestIndex, flag};
 use crate::vci::VciState;
 use crate::vci::link::Queued;
 use crate::vci::offers::LEAST_PUT_BYTES;
@@ -31,14 +31,14 @@ pub(super) fn request(
         return false;
     }
     let entry = state.slab.entry(receive);
-    let (start, wanted) = (NonNull::new(entry.base), entry.wanted);
+    let (start, wanted) = (NonNull::new(entry.base), entry.receive().wanted);
     let Some(start) = start.filter(|_| wanted >= LEAST_PUT_BYTES && is_contiguous(entry)) else {
         return false;
     };
     let Some((number, opening)) = state.transport.open_memory(peer, start, wanted) else {
         return false;
     };
-    state.slab.entry_mut(receive).inline[0] = u64::from(number) + 1;
+    state.slab.entry_mut(receive).set_open(number);
     let [sender, receiver] = ids;
     let (address, key, goes_on) = (opening.address, opening.key, u64::from(goes_on));
     let words = [sender, receiver, address, key, wanted as u64, goes_on];
@@ -81,12 +81,13 @@ pub(super) fn arrived_request(state: &mut VciState, ring: usize) -> bool {
     };
     early::note_answer(state, index, goes_on != 0);
     let entry = state.slab.entry_mut(index);
-    entry.remote = receiver;
-    if goes_on == 0 {
-        entry.position = 0;
-    }
     let end = (wanted.min(entry.record.bytes)) as usize;
-    let position = entry.position;
+    let send = entry.send_mut();
+    send.receiver = receiver;
+    if goes_on == 0 {
+        send.position = 0;
+    }
+    let position = send.position;
     if position >= end {
         complete_offered(state, index);
         return true;
@@ -129,16 +130,17 @@ pub(crate) unsafe fn begin_put(
     target: Opening,
 ) -> io::Result<PutBegun> {
     let entry = state.slab.entry_mut(index);
-    entry.leaves_in(1);
-    let (peer, token) = (entry.target, entry.id().0);
+    let send = entry.send_mut();
+    send.leaves_in(1);
+    let (peer, token) = (send.target, entry.id().0);
     // SAFETY: passed on.
     unsafe { state.transport.put(peer, memory, target, token) }
 }
 
 /// Tells the receiver of a send that its data are there, or will be before this cell.
 fn announce_end(state: &mut VciState, index: RequestIndex) {
-    let entry = state.slab.entry_mut(index);
-    let (peer, receiver) = (entry.target, std::mem::take(&mut entry.remote));
+    let send = state.slab.entry_mut(index).send_mut();
+    let (peer, receiver) = (send.target, std::mem::take(&mut send.receiver));
     super::send_control(state, peer, cell::PUT_DONE, [receiver, 0]);
 }
 
@@ -151,11 +153,11 @@ pub(crate) fn put_ended(state: &mut VciState, token: u64) {
         kind == record_kind::SEND_ACTIVE || kind == record_kind::SEND_QUEUED
     };
     if let Some(index) = sent.filter(is_leaving)
-        && state.slab.entry_mut(index).part_left()
+        && state.slab.entry_mut(index).send_mut().part_left()
     {
-        let peer = state.slab.entry(index).target;
+        let peer = state.slab.entry(index).send().target;
         rendezvous::note_put_ended(state, peer, token);
-        if state.slab.entry(index).remote != 0 {
+        if state.slab.entry(index).send().receiver != 0 {
             announce_end(state, index);
         }
         complete_offered(state, index);
@@ -168,22 +170,14 @@ pub(super) fn arrived_done(state: &mut VciState, ring: usize) -> bool {
     let (peer, id) = (incoming.peer, incoming.ring.word(0));
     let active = named_by_peer(state, id).filter(|&index| {
         let (record, entry) = (state.slab.record(index), state.slab.entry(index));
-        record.kind == record_kind::RECEIVE_ACTIVE && record.peer == peer && entry.inline[0] != 0
+        record.kind == record_kind::RECEIVE_ACTIVE && record.peer == peer && entry.has(flag::OPEN)
     });
     match active {
         Some(index) => {
-            close(state, index);
+            state.close_open(index);
             state.complete_noted(index);
         }
         None => state.blame(peer, "put a message that this rank did not request"),
     }
     true
-}
-
-/// Closes the memory of a receive, if it is open.
-pub(super) fn close(state: &mut VciState, receive: RequestIndex) {
-    let opened = std::mem::take(&mut state.slab.entry_mut(receive).inline[0]);
-    if opened != 0 {
-        state.transport.close_memory(opened as u32 - 1);
-    }
 }

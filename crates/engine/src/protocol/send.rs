@@ -17,12 +17,12 @@ use crate::vci::link::Queued;
 
 /// Starts a send whose fields are filled in: transmits it, or queues it in order.
 pub(crate) fn start_send(state: &mut VciState, index: RequestIndex) -> Result<()> {
-    let peer = state.slab.entry(index).target;
+    let peer = state.slab.entry(index).send().target;
     if state.is_traced() {
         state.trace_send(index);
     }
     let entry = state.slab.entry_mut(index);
-    entry.position = 0;
+    entry.send_mut().position = 0;
     if entry.has(flag::TYPED) {
         mark_announced(entry, false);
     }
@@ -50,11 +50,11 @@ pub(crate) fn load_staged(state: &mut VciState, index: RequestIndex) -> Result<(
 /// Transmits a send; false when the ring has no room.
 pub(crate) fn transmit(state: &mut VciState, index: RequestIndex) -> Result<bool> {
     let entry = state.slab.entry(index);
-    let (peer, bytes) = (entry.target, entry.record.bytes as usize);
+    let (peer, bytes) = (entry.send().target, entry.record.bytes as usize);
     let (synchronous, typed) = (entry.has(flag::SYNCHRONOUS), entry.has(flag::TYPED));
     let word = state.slab.record(index).match_word;
     // An eager message whose first chunks are out goes on, whatever has changed.
-    let begun = entry.position != 0;
+    let begun = entry.send().position != 0;
     if !state.links[peer].sender.is_connected() {
         state.links.connect(&mut state.transport, peer)?;
     }
@@ -129,7 +129,7 @@ fn transmit_eager(
         word,
         source: eager::Source::Operation(index),
         bytes: entry.record.bytes as usize,
-        position: entry.position,
+        position: entry.send().position,
         id: if synchronous { entry.id().0 } else { 0 },
         aux: first_aux(entry) | if state.is_traced() { TRACED } else { 0 },
     };
@@ -139,7 +139,7 @@ fn transmit_eager(
     if state.is_traced() && begun == 0 && (message.position != 0 || is_written) {
         state.trace_sent(index, TraceKind::SentEager, departure);
     }
-    state.slab.entry_mut(index).position = message.position;
+    state.slab.entry_mut(index).send_mut().position = message.position;
     is_written
 }
 

@@ -22,12 +22,13 @@ pub(super) fn applies(state: &VciState, peer: LinkIndex, bytes: usize) -> bool {
 /// Writes as many chunks of an operation's zero-copy message as there is room for; true when all are written.
 pub(super) fn write(state: &mut VciState, index: RequestIndex, word: u64) -> bool {
     let entry = state.slab.entry_mut(index);
-    let (peer, base, id) = (entry.target, entry.base, entry.id());
-    let (bytes, mut position) = (entry.record.bytes as usize, entry.position);
+    let (base, id, bytes) = (entry.base, entry.id(), entry.record.bytes as usize);
+    let send = entry.send_mut();
+    let (peer, mut position) = (send.target, send.position);
     let longest = state.links[peer].longest_chunk();
     if position == 0 {
-        entry.remote = 0;
-        entry.leaves_in(bytes.div_ceil(longest));
+        send.receiver = 0;
+        send.leaves_in(bytes.div_ceil(longest) as u32);
     }
     while position < bytes {
         let length = longest.min(bytes - position);
@@ -59,6 +60,6 @@ pub(super) fn write(state: &mut VciState, index: RequestIndex, word: u64) -> boo
         }
         state.count_other_cell_sent();
     }
-    state.slab.entry_mut(index).position = position;
+    state.slab.entry_mut(index).send_mut().position = position;
     position == bytes
 }

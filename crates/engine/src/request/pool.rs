@@ -10,7 +10,8 @@ use sys::sync::{AtomicU64, Ordering};
 
 use fabric::lock::VciLock;
 
-use super::slab::{FIRST_INDEX, RequestEntry, RequestSlab};
+use super::entry::RequestEntry;
+use super::slab::{FIRST_INDEX, RequestSlab};
 use super::{RequestIndex, Role};
 use crate::errors::{Error, ErrorClass, Result};
 

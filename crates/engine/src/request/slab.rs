@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The request slab of a VCI: every pending operation and every unexpected message is one entry.
 //!
-//! An entry starts with its *record*: the fields for matching (context, tag, peer, bytes, kind). The other fields have a meaning in
-//! this process only (buffers, callbacks). The slab lies in a memory file that only this process maps; for a hang report the
+//! An entry ([`super::entry`]) starts with its *record*: the fields for matching (context, tag, peer, bytes, kind). The other fields have
+//! a meaning in this process only (buffers, callbacks). The slab lies in a memory file that only this process maps; for a hang report the
 //! launcher reads the records through the kernel, without the rank's help. The slab is
 //! reserved as address space at start and touched only as far as used, so entries never move and nothing is reallocated.
-//! A posted receive touches one cache line of its entry.
 //!
 //! A [`RequestId`] is an index and a generation: a stale or invented one is recognised by two compares. The index contains the VCI:
 //! each VCI has a slab of its own. Indices start at 4096 because the C ABI reserves the handle values below (MPI-5.0, chapter 20); a
@@ -15,22 +14,16 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use fabric::board::{RequestRecord, VciBoard, kind};
-use layout::SharedLayout;
 use sys::leaks::Root;
 use sys::reservation::Reservation;
 use sys::sync::Ordering;
 use sys::{limits, memory};
 
-use super::owner::Owner;
-use super::partitioned::Partitioned;
-use super::plan::{Boxed, FastPlan, Start};
+use super::entry::{RequestEntry, Role};
 use super::pool::RequestPool;
-use super::status::Status;
 use crate::call::CallName;
-use crate::datatype::{SentSignature, Types};
-use crate::device::Staged;
 use crate::errors::{Error, ErrorClass, Result};
-use crate::identity::{LinkIndex, VciIndex};
+use crate::identity::VciIndex;
 
 /// Index of an entry: the VCI in the upper bits, the place in its slab in the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -141,207 +134,6 @@ impl RequestId {
     }
 }
 
-/// The kind of operation of an entry; its progress is the record's kind. Kept in the record's `role`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Role {
-    /// A send.
-    Send = 0,
-    /// A receive.
-    Receive = 1,
-    /// A message that arrived before its receive; `inline` holds its bytes.
-    Injected = 2,
-    /// The same with its bytes on the heap.
-    Held = 3,
-    /// An RTS that arrived before its receive: `inline` holds its words.
-    Rts = 4,
-    /// A request completed by the user or by a task.
-    Task = 5,
-    /// A partitioned request: its messages are entries of their own.
-    Partitioned = 6,
-}
-
-/// Bits of the record's `flags`.
-pub(crate) mod flag {
-    /// MPI_Request_free was called: release at completion.
-    pub(crate) const FREED: u8 = 1;
-    /// The send completes only when matched.
-    pub(crate) const SYNCHRONOUS: u8 = 2;
-    /// The operation was cancelled.
-    pub(crate) const CANCELLED: u8 = 4;
-    /// The operation returns to INACTIVE instead of being released.
-    pub(crate) const PERSISTENT: u8 = 8;
-    /// Taken by a matched probe.
-    pub(crate) const PROBED: u8 = 16;
-    /// A receive posted with a wildcard.
-    pub(crate) const WILD: u8 = 32;
-    /// A buffered send: its bytes are a copy that the operation owns.
-    pub(crate) const BUFFERED: u8 = 64;
-    /// Its basic types are checked: a signature travels before the message.
-    pub(crate) const TYPED: u8 = 128;
-}
-
-/// The record's `extra` of a persistent collective, see [`RequestEntry::set_planned`].
-const PLANNED: u8 = 1;
-/// The record's `extra` of a message of a partitioned request, see [`RequestEntry::set_part`].
-const PART: u8 = 2;
-// 3 is that of `exact`, and the highest bit that of `bulk`.
-
-/// An entry. All-zero is a valid value.
-#[repr(C, align(64))]
-pub(crate) struct RequestEntry {
-    /// The fields for matching, which the launcher reads, too. `bytes` is the length of the message, or, until a receive has its
-    /// message, the capacity of its buffer.
-    pub(crate) record: RequestRecord,
-    /// The request id: tag, generation, index.
-    id: RequestId,
-    pub(crate) base: *mut u8,
-    /// The communicator's part that its requests need; it lives while it counts this request.
-    pub(crate) owner: *const Owner,
-    /// Of a receive: how many receives with wildcards had been posted when it was, itself included.
-    pub(crate) sequence: u64,
-
-    /// The next free entry.
-    next_free: *mut RequestEntry,
-    pub(crate) extra: Option<Box<Extra>>,
-    /// The function that starts a planned collective.
-    pub(crate) start: Option<Start>,
-    /// The other side's operation, where one is needed. Of a task: the number of the call that it belongs to.
-    pub(crate) remote: u64,
-    /// Bytes already copied of a transfer in chunks.
-    pub(crate) position: usize,
-    /// Bytes that the receiver wants of a transfer in chunks.
-    pub(crate) wanted: usize,
-    /// Neighbours in arrival order (unexpected messages). Of a message of a partitioned request: the entry of the request, and
-    /// the number of the message.
-    pub(crate) earlier: RequestIndex,
-    pub(crate) later: RequestIndex,
-    /// The link of a send to its receiver.
-    pub(crate) target: LinkIndex,
-    /// Error class that the operation ended with; 0 in free entries.
-    pub(crate) error: i32,
-    /// Data of an injected unexpected message, or the words of an RTS; of some operations what [`Self::leaves_in`] and
-    /// [`Self::set_opened`] note.
-    pub(crate) inline: [u64; 6],
-}
-
-/// Fields that few operations need.
-#[derive(Default)]
-pub(crate) struct Extra {
-    /// Non-contiguous memory: its layout and the number of elements.
-    pub(crate) layout: Option<(SharedLayout, usize)>,
-    /// Packed bytes of memory of a GPU, between it and the wire.
-    pub(crate) staged: Option<Box<Staged>>,
-    /// Type signature of a send or a receive, where types are checked.
-    pub(crate) types: Option<Types>,
-    /// Type signature of an unexpected message, where types are checked.
-    pub(crate) signature: Option<Box<SentSignature>>,
-    /// Bytes of a held message or of a buffered send.
-    pub(crate) held: Vec<u8>,
-    /// Arguments of a persistent receive: match word and peer, wildcards included, and capacity. The capacity also of a receive that
-    /// its message must fill.
-    pub(crate) template: (u64, LinkIndex, u64),
-    /// Bytes to give back to the buffer that a buffered send came from.
-    pub(crate) on_release: Option<Box<dyn FnOnce() + Send>>,
-    /// Status with which a task or a partitioned request ended.
-    pub(crate) status: Option<Status>,
-    /// Starts a persistent collective: its fast path, if it has one, and a future.
-    pub(crate) fast: Option<FastPlan>,
-    pub(crate) again: Option<Box<dyn Fn() -> Boxed>>,
-    /// Partitions and messages of a partitioned request.
-    pub(crate) partitioned: Option<Box<Partitioned>>,
-    /// Text of an error that the operation ended with.
-    pub(crate) error_text: String,
-}
-
-const _: () = {
-    assert!(size_of::<RequestRecord>() == 32);
-    assert!(size_of::<RequestEntry>() == 192);
-    assert!(std::mem::offset_of!(RequestEntry, next_free) == 64);
-};
-
-impl RequestEntry {
-    /// The kind of operation.
-    #[inline(always)]
-    pub(crate) const fn role(&self) -> Role {
-        match self.record.role {
-            0 => Role::Send,
-            1 => Role::Receive,
-            2 => Role::Injected,
-            3 => Role::Held,
-            4 => Role::Rts,
-            5 => Role::Task,
-            _ => Role::Partitioned,
-        }
-    }
-
-    /// The record's kind, role and flags in one word, for comparing them at once with [`RequestEntry::planned_state_of`].
-    #[inline(always)]
-    pub(crate) const fn state(&self) -> u32 {
-        let record = &self.record;
-        u32::from_ne_bytes([record.kind, record.role, record.flags, record.extra])
-    }
-
-    /// The state of an operation without flags.
-    #[inline(always)]
-    pub(crate) const fn state_without_flags(record_kind: u8, role: Role) -> u32 {
-        u32::from_ne_bytes([record_kind, role as u8, 0, 0])
-    }
-
-    /// The state of a persistent collective that has a plan and no error.
-    pub(crate) const fn planned_state_of(record_kind: u8) -> u32 {
-        u32::from_ne_bytes([record_kind, Role::Task as u8, flag::PERSISTENT, PLANNED])
-    }
-
-    /// Says of a persistent collective that `start` and `base` are its plan, and that there is no error to tell; or takes it back.
-    pub(crate) const fn set_planned(&mut self, is_planned: bool) {
-        self.record.extra = if is_planned { PLANNED } else { 0 };
-    }
-
-    /// Makes this the message with a number of a partitioned request: it is complete when it is freed, and the entry stays.
-    pub(crate) const fn set_part(&mut self, request: RequestIndex, number: u32) {
-        self.record.flags |= flag::FREED;
-        self.record.extra = PART;
-        (self.earlier, self.later) = (request, RequestIndex(number));
-    }
-
-    /// The partitioned request that this is a message of, and its number there.
-    pub(crate) const fn part(&self) -> Option<(RequestIndex, usize)> {
-        match self.record.extra {
-            PART => Some((self.earlier, self.later.0 as usize)),
-            _ => None,
-        }
-    }
-
-    /// Whether a bit of [`flag`] is set.
-    #[inline(always)]
-    pub(crate) const fn has(&self, flag: u8) -> bool {
-        self.record.flags & flag != 0
-    }
-
-    /// Notes how the operation went wrong.
-    #[cold]
-    pub(crate) fn fail(&mut self, error: &Error) {
-        self.error = error.class().0;
-        self.set_planned(false);
-        let extra = self.extra.get_or_insert_default();
-        extra.error_text = error.to_string();
-        extra.status = None;
-    }
-
-    /// Index of this entry.
-    #[inline(always)]
-    pub(crate) const fn index(&self) -> RequestIndex {
-        RequestIndex(self.id.0 as u32)
-    }
-
-    /// Id of this entry.
-    #[inline(always)]
-    pub(crate) const fn id(&self) -> RequestId {
-        self.id
-    }
-}
-
 /// The slab.
 pub(crate) struct RequestSlab {
     /// Where the entry with index 0 of VCI 0 would be: it is outside the memory for other VCIs.
@@ -436,7 +228,6 @@ impl RequestSlab {
         entry.record.kind = record_kind;
         entry.record.role = role as u8;
         entry.record.flags = 0;
-        entry.record.extra = 0;
         Some(entry)
     }
 

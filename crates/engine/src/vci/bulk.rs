@@ -6,7 +6,7 @@
 
 use super::VciState;
 use super::finish::finish_at;
-use crate::request::{RequestId, RequestIndex};
+use crate::request::{RequestId, RequestIndex, flag};
 
 impl VciState {
     /// Lets an operation that has just been started complete in bulk.
@@ -16,7 +16,7 @@ impl VciState {
         };
         let entry = self.slab.entry_mut(index);
         let owner = entry.owner;
-        entry.set_in_bulk();
+        entry.set(flag::FREED | flag::IN_BULK);
         // SAFETY: a communicator lives while it counts operations (Process::purge); `self` is reached by a guard of its VCI.
         unsafe { (*owner).hold_in_bulk() };
         if self.is_complete(id) {

@@ -24,7 +24,7 @@ pub(crate) fn take_received(state: &mut VciState, index: RequestIndex) -> Option
 fn status_of_received(state: &VciState, index: RequestIndex) -> Option<Status> {
     let entry = state.slab.entry(index);
     let has_no_flags =
-        entry.state() == RequestEntry::state_without_flags(record_kind::COMPLETE, Role::Receive);
+        entry.state() == RequestEntry::state_of(record_kind::COMPLETE, Role::Receive as u8, 0);
     if !has_no_flags || entry.error != 0 || entry.record.peer == LinkIndex::NONE {
         return None;
     }
@@ -157,7 +157,7 @@ pub(crate) fn finish(state: &mut VciState, id: &mut RequestId) -> (Status, Strin
         return (Status::EMPTY, String::new());
     };
     // Only collectives have receives that may be open here, and they await them by id.
-    state.close_offered(index);
+    state.close_open(index);
     finish_at(state, index, id)
 }
 
@@ -187,7 +187,7 @@ pub(crate) fn finish_at(
         entry.record.kind = record_kind::INACTIVE;
         entry.error = 0;
         if entry.role() == Role::Task {
-            entry.set_planned(true);
+            entry.set(flag::PLANNED);
         }
     } else {
         state.retire(index);
@@ -197,12 +197,9 @@ pub(crate) fn finish_at(
 }
 
 impl VciState {
-    /// Closes the memory of a receive that was offered to its sender on another node, if it is open.
-    pub(crate) fn close_offered(&mut self, index: RequestIndex) {
-        let entry = self.slab.entry_mut(index);
-        if entry.role() == Role::Receive
-            && let Some(number) = entry.take_opened()
-        {
+    /// Closes the memory of a receive to the network, if it is open.
+    pub(crate) fn close_open(&mut self, index: RequestIndex) {
+        if let Some(number) = self.slab.entry_mut(index).take_open() {
             self.transport.close_memory(number);
         }
     }

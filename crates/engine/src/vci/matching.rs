@@ -342,7 +342,7 @@ impl PostedQueue {
 
     fn note_offered(&mut self, slab: &mut RequestSlab, index: RequestIndex, claim: u64) {
         slab.record_mut(index).kind = record_kind::RECEIVE_OFFERED;
-        slab.entry_mut(index).remote = claim;
+        slab.entry_mut(index).receive_mut().claim = claim;
         self.special += 1;
         self.offered += 1;
     }

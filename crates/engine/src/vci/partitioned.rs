@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::VciState;
-use crate::request::{Partitioned, RequestId, RequestIndex, RequestLanes};
+use crate::request::{Part, Partitioned, RequestId, RequestIndex, RequestLanes};
 use fabric::board::kind;
 
 impl VciState {
@@ -28,13 +28,8 @@ impl VciState {
     /// Notes that a message of a partitioned request is complete; its entry rests until the next round.
     #[cold]
     #[inline(never)]
-    pub(crate) fn complete_part(
-        &mut self,
-        index: RequestIndex,
-        request: RequestIndex,
-        number: usize,
-    ) {
-        self.close_offered(index);
+    pub(crate) fn complete_part(&mut self, index: RequestIndex, Part { request, number }: Part) {
+        self.close_open(index);
         let entry = self.slab.entry_mut(index);
         entry.record.kind = kind::INACTIVE;
         let error = std::mem::take(&mut entry.error);
@@ -50,7 +45,7 @@ impl VciState {
         }
         let is_last = self
             .partitioned(request)
-            .is_some_and(|partitioned| partitioned.note_complete(number));
+            .is_some_and(|partitioned| partitioned.note_complete(number as usize));
         if is_last {
             self.events += 1;
             self.complete_lane(request);

@@ -27,9 +27,6 @@ use crate::request::{RequestId, RequestIndex, RequestPool, RequestSlab, Role, fl
 use crate::settings::{Rendezvous, Settings};
 use fabric::board::kind;
 
-/// Of a receive: its completion goes to [`VciState::woken`]. The same bit of a send means that it is buffered.
-const WATCHED: u8 = flag::BUFFERED;
-
 /// The state of a VCI.
 pub(crate) struct VciState {
     pub(crate) slab: RequestSlab,
@@ -191,7 +188,7 @@ impl VciState {
     #[inline(always)]
     pub(crate) fn complete(&mut self, index: RequestIndex) {
         self.slab.record_mut(index).kind = kind::COMPLETE;
-        if self.slab.entry(index).has(flag::FREED | WATCHED) {
+        if self.slab.entry(index).has(flag::FREED | flag::WATCHED) {
             self.complete_flagged(index);
         }
     }
@@ -199,19 +196,19 @@ impl VciState {
     #[inline(never)]
     fn complete_flagged(&mut self, index: RequestIndex) {
         let entry = self.slab.entry(index);
-        if entry.role() == Role::Receive && entry.has(WATCHED) {
+        if entry.role() == Role::Receive && entry.has(flag::WATCHED) {
             self.woken.push(self.slab.id(index));
-            self.slab.record_mut(index).flags &= !WATCHED;
+            self.slab.record_mut(index).flags &= !flag::WATCHED;
         }
         let entry = self.slab.entry(index);
         if !entry.has(flag::FREED) {
             return;
         }
-        if entry.is_in_bulk() {
+        if entry.has(flag::IN_BULK) {
             return self.complete_in_bulk(index);
         }
         match entry.part() {
-            Some((request, number)) => self.complete_part(index, request, number),
+            Some(part) => self.complete_part(index, part),
             None => self.let_go(index),
         }
     }
@@ -224,7 +221,7 @@ impl VciState {
         if self.slab.entry(index).role() != Role::Receive {
             return false;
         }
-        self.slab.record_mut(index).flags |= WATCHED;
+        self.slab.record_mut(index).flags |= flag::WATCHED;
         true
     }
 

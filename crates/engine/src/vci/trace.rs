@@ -188,7 +188,7 @@ impl VciState {
             request: entry.id().0,
             ..TraceEvent::of(TraceKind::SendPosted)
         };
-        let peer = entry.target;
+        let peer = entry.send().target;
         self.record_of(peer, event);
     }
 
@@ -209,7 +209,7 @@ impl VciState {
             message: departure.position,
             ..TraceEvent::of(kind)
         };
-        let peer = entry.target;
+        let peer = entry.send().target;
         self.record_of(peer, event);
     }
 
@@ -264,9 +264,9 @@ impl VciState {
     pub(crate) fn trace_done(&mut self, index: RequestIndex) {
         let entry = self.slab.entry(index);
         let (kind, peer) = match entry.role() {
-            Role::Send => (TraceKind::SendDone, entry.target),
+            Role::Send => (TraceKind::SendDone, entry.send().target),
             Role::Receive => (TraceKind::ReceiveDone, entry.record.peer),
-            Role::Task if entry.remote != 0 => (TraceKind::TaskEnd, LinkIndex::NONE),
+            Role::Task if entry.task().call != 0 => (TraceKind::TaskEnd, LinkIndex::NONE),
             _ => return,
         };
         let event = TraceEvent {

@@ -60,13 +60,12 @@ impl UnexpectedQueue {
     #[inline(always)]
     pub(crate) fn push(&mut self, slab: &mut RequestSlab, index: RequestIndex, key: Key) {
         let newest = std::mem::replace(&mut self.newest, index);
-        let entry = slab.entry_mut(index);
-        entry.earlier = newest;
-        entry.later = RequestIndex::NONE;
+        let body = slab.entry_mut(index).unexpected_mut();
+        (body.earlier, body.later) = (newest, RequestIndex::NONE);
         if newest == RequestIndex::NONE {
             (self.oldest, self.slow_from) = (index, 0);
         } else {
-            slab.entry_mut(newest).later = index;
+            slab.entry_mut(newest).unexpected_mut().later = index;
         }
         self.chains.append(slab, index, key);
     }
@@ -97,7 +96,7 @@ impl UnexpectedQueue {
             if key.accepts(Key::of(slab.record(index))) {
                 return Some(index);
             }
-            index = slab.entry(index).later;
+            index = slab.entry(index).unexpected().later;
         }
         let lists = self.lists.insert(Box::new(WildLists::new()));
         lists.first(slab, self.oldest, key)
@@ -136,7 +135,7 @@ impl UnexpectedQueue {
     pub(crate) fn count_of(&self, slab: &RequestSlab, word: u64) -> usize {
         let first = (self.oldest != RequestIndex::NONE).then_some(self.oldest);
         let all = std::iter::successors(first, |&index| {
-            let later = slab.entry(index).later;
+            let later = slab.entry(index).unexpected().later;
             (later != RequestIndex::NONE).then_some(later)
         });
         all.filter(|&index| slab.record(index).match_word == word)
@@ -153,11 +152,13 @@ impl UnexpectedQueue {
         let mut index = self.oldest;
         while index != RequestIndex::NONE {
             let entry = slab.entry(index);
-            if entry.record.peer == peer && entry.remote == sender && entry.role() != Role::Injected
+            if entry.record.peer == peer
+                && entry.unexpected().sender == sender
+                && entry.role() != Role::Injected
             {
                 return Some(index);
             }
-            index = entry.later;
+            index = entry.unexpected().later;
         }
         None
     }
@@ -173,19 +174,22 @@ impl UnexpectedQueue {
         if self.lists.is_some() {
             self.unlist(slab, index);
         }
-        let (earlier, later) = (slab.entry(index).earlier, slab.entry(index).later);
+        let (earlier, later) = (
+            slab.entry(index).unexpected().earlier,
+            slab.entry(index).unexpected().later,
+        );
         if earlier == RequestIndex::NONE {
             self.oldest = later;
             if later == RequestIndex::NONE {
                 self.slow_from = self.noted_from;
             }
         } else {
-            slab.entry_mut(earlier).later = later;
+            slab.entry_mut(earlier).unexpected_mut().later = later;
         }
         if later == RequestIndex::NONE {
             self.newest = earlier;
         } else {
-            slab.entry_mut(later).earlier = earlier;
+            slab.entry_mut(later).unexpected_mut().earlier = earlier;
         }
     }
 

@@ -76,11 +76,11 @@ impl WildLists {
     ) -> Option<RequestIndex> {
         let mut index = match self.newest {
             RequestIndex::NONE => oldest,
-            newest => slab.entry(newest).later,
+            newest => slab.entry(newest).unexpected().later,
         };
         while index != RequestIndex::NONE {
             self.file(slab, index);
-            index = slab.entry(index).later;
+            index = slab.entry(index).unexpected().later;
         }
         self.ends.get(&key).map(|ends| ends.earlier)
     }
@@ -120,7 +120,7 @@ impl WildLists {
         };
         let neighbours = std::mem::replace(node, UNFILED).neighbours;
         if self.newest == index {
-            self.newest = slab.entry(index).earlier;
+            self.newest = slab.entry(index).unexpected().earlier;
         }
         let keys = wild_keys(Key::of(slab.record(index)));
         for (list, key) in keys.into_iter().enumerate() {

@@ -189,7 +189,8 @@ unsafe fn start_first(entry: NonNull<RequestEntry>) -> Started {
             Some(Ok(PlannedStart(None))) => ((*fields).base, start_nothing as _),
             _ => ((*fields).base, start_by_task as _),
         };
-        ((*fields).base, (*fields).start) = (base, Some(start));
+        (*fields).base = base;
+        (*fields).task_mut().start = Some(start);
         start(entry)
     }
 }

@@ -12,7 +12,7 @@ use crate::errors::Result;
 use crate::identity::{LinkIndex, Rank};
 use crate::p2p::promised::{Promises, local_rank};
 use crate::progress::{Guard, LockPolicy};
-use crate::request::{RequestId, RequestIndex, Role, Status};
+use crate::request::{RequestId, RequestIndex, Role, Status, flag};
 use crate::vci::VciState;
 use crate::vci::matching::{Key, in_order_key};
 
@@ -306,7 +306,7 @@ unsafe fn post_in<P: Promises>(
     // SAFETY: the guard of the communicator's VCI is held.
     entry.owner = unsafe { comm.hold_operation() };
     if P::NO_REQUEST {
-        entry.set_in_bulk();
+        entry.set(flag::FREED | flag::IN_BULK);
         // SAFETY: as above.
         unsafe { comm.owner.hold_in_bulk() };
     }

@@ -178,9 +178,10 @@ pub(super) fn describe(
     bytes: usize,
 ) {
     let entry = state.slab.entry_mut(index);
-    entry.target = rank.map_or(LinkIndex::NONE, |rank| comm.peer(rank));
+    let peer = rank.map_or(LinkIndex::NONE, |rank| comm.peer(rank));
+    entry.partitioned_mut().peer = peer;
     let record = &mut entry.record;
-    (record.peer, record.bytes) = (entry.target, bytes as u64);
+    (record.peer, record.bytes) = (peer, bytes as u64);
     record.match_word = comm.match_base() | tag as u64;
 }
 

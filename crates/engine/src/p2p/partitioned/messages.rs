@@ -7,7 +7,7 @@ use crate::comm::Comm;
 use crate::datatype::Memory;
 use crate::device;
 use crate::errors::Result;
-use crate::request::{Receiving, RequestIndex};
+use crate::request::{Part, Receiving, RequestIndex};
 use crate::vci::VciState;
 
 /// In the tag of a message with data, where the tags of programs have 0.
@@ -39,7 +39,10 @@ pub(super) fn note_part(
     match made {
         Ok(message) => {
             let entry = state.slab.entry_mut(message);
-            entry.set_part(index, number as u32);
+            entry.set_part(Part {
+                request: index,
+                number: number as u32,
+            });
             entry.record.kind = record_kind::INACTIVE;
             messages.push(message);
             Ok(())

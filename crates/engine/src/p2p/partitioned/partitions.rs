@@ -187,7 +187,7 @@ fn send_partition(state: &mut VciState, index: RequestIndex, number: usize) -> R
     entry.record.kind = record_kind::SEND_ACTIVE;
     if entry.extra.is_none() {
         let memory = Memory::contiguous(entry.base, entry.record.bytes as usize);
-        let (peer, word) = (entry.target, entry.record.match_word);
+        let (peer, word) = (entry.send().target, entry.record.match_word);
         // SAFETY: the memory of a partition that is ready is readable (contract of the request).
         if unsafe { send_at_once(state, memory, peer, word) } {
             state.complete(message);

@@ -28,7 +28,7 @@ use crate::vci::matching::Key;
 /// Starts an inactive partitioned request.
 pub(in crate::p2p) fn start(vci: &Vci, mut guard: Guard<'_>, index: RequestIndex) -> Result<()> {
     let state = &mut *guard;
-    let peer = state.slab.entry(index).target;
+    let peer = state.slab.entry(index).partitioned().peer;
     let Some(partitioned) = state.partitioned(index) else {
         return Ok(());
     };
@@ -250,7 +250,7 @@ fn describe_arrival(
 ) -> i32 {
     let entry = state.slab.entry_mut(index);
     // SAFETY: a communicator lives while it counts operations (Process::purge).
-    let source = unsafe { (*entry.owner).rank_of_peer(entry.target) };
+    let source = unsafe { (*entry.owner).rank_of_peer(entry.partitioned().peer) };
     let bytes = data_bytes(sender);
     let tag = entry.record.match_word as u32 as i32;
     let extra = entry.extra.get_or_insert_default();
@@ -274,7 +274,7 @@ fn describe_arrival(
 /// Posts the receives of a round, or of a lane, whose sender is known.
 fn post_receives(state: &mut VciState, index: RequestIndex, sender: Geometry) -> Result<()> {
     make_receives(state, index, sender)?;
-    let peer = state.slab.entry(index).target;
+    let peer = state.slab.entry(index).partitioned().peer;
     let Some(partitioned) = state.partitioned(index) else {
         return Ok(());
     };
@@ -301,8 +301,6 @@ fn post_receives(state: &mut VciState, index: RequestIndex, sender: Geometry) ->
             .map_or(0, |it| it.bytes_of(sender, number).len());
         let record = state.slab.record_mut(message);
         (record.kind, record.bytes) = (record_kind::RECEIVE_POSTED, room as u64);
-        // Its memory is not open.
-        state.slab.entry_mut(message).inline[0] = 0;
         let word = data_word(sender.channel, number);
         post_operation(state, message, Key { word, peer });
     }
@@ -347,7 +345,7 @@ fn read_opening(state: &mut VciState, index: RequestIndex) -> Result<Geometry> {
             vcis: u32::try_from(vcis).ok().filter(is_possible)?,
         })
     });
-    let peer = state.slab.entry(index).target;
+    let peer = state.slab.entry(index).partitioned().peer;
     let sender = sender.ok_or_else(|| {
         let process = state.node.process_of(peer);
         let text = format!("rank {process} sent no geometry of a partitioned send");

@@ -33,9 +33,8 @@ pub(in super::super) fn arrived_rts_data(state: &mut VciState, ring: usize) -> b
         let Some(message) = eager::keep(state, Role::Rts, key, total) else {
             return false;
         };
-        let entry = state.slab.entry_mut(message);
-        entry.inline = description;
-        entry.remote = sender;
+        let body = state.slab.entry_mut(message).unexpected_mut();
+        (body.words, body.sender) = (description, sender);
         0
     };
     state.incoming[ring].early = taker;
@@ -48,7 +47,7 @@ fn accept(state: &mut VciState, receive: RequestIndex, key: Key, description: [u
     let Some((wanted, sender)) = rendezvous::fetch_at_once(state, receive, key, description) else {
         return 0;
     };
-    let id = rendezvous::await_chunks(state, receive, sender, wanted);
+    let id = rendezvous::await_chunks(state, receive, sender, wanted, false);
     if !put::request(state, receive, key.peer, [sender, id], true) {
         send_control(state, key.peer, cell::CTS_REST, [sender, id]);
     }

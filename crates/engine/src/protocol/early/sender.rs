@@ -59,7 +59,7 @@ pub(in super::super) fn transmit_rts_data(
     loop {
         let entry = state.slab.entry(index);
         let link = &mut state.links[peer];
-        let start = entry.position;
+        let start = entry.send().position;
         let (bytes, early) = match link.is_remote() {
             true => {
                 let bytes = REMOTE_EARLY_BYTES.min(link.longest_chunk());
@@ -104,7 +104,7 @@ pub(in super::super) fn transmit_rts_data(
                 .put_words(cell::EARLY_CHUNK, 0, 0, &[location, bytes as u64, taken])
         };
         debug_assert!(sent, "a reservation comes with a cell");
-        entry.position = start + bytes;
+        entry.send_mut().position = start + bytes;
         link.ring_doorbell();
         state.count_other_cell_sent();
         if state.is_traced() {
@@ -123,7 +123,7 @@ fn trace_chunk(
     (start, bytes): (usize, usize),
     departure: Departure,
 ) {
-    let (peer, send) = (state.slab.entry(index).target, state.slab.id(index));
+    let (peer, send) = (state.slab.entry(index).send().target, state.slab.id(index));
     if start == 0 {
         state.trace_sent(index, TraceKind::SentRts, departure);
     }
@@ -133,11 +133,11 @@ fn trace_chunk(
 
 /// Notes the answer to a message that may have sent data with its RTS.
 pub(in super::super) fn note_answer(state: &mut VciState, index: RequestIndex, was_wanted: bool) {
-    let entry = state.slab.entry(index);
-    if entry.position == 0 {
+    let send = state.slab.entry(index).send();
+    if send.position == 0 {
         return;
     }
-    let link = &mut state.links[entry.target];
+    let link = &mut state.links[send.target];
     link.early = if was_wanted { 0 } else { RTS_ONLY_AFTER_WASTE };
     if !was_wanted {
         state.count(Counter::SendsBegunInVain);

@@ -71,7 +71,7 @@ pub(super) fn offer(state: &mut VciState, index: RequestIndex, key: Key) {
         state.transport.close_memory(number);
         return;
     }
-    state.slab.entry_mut(index).set_opened(number);
+    state.slab.entry_mut(index).set_open(number);
     let mut rings = state.incoming.iter();
     let ring = rings.find(|incoming| incoming.peer == key.peer);
     let id = state.slab.id(index).0;
@@ -180,7 +180,7 @@ pub(super) fn put_offered(
     };
     let record = state.slab.record_mut(index);
     record.kind = record_kind::SEND_ACTIVE;
-    state.slab.entry_mut(index).remote = 0;
+    state.slab.entry_mut(index).send_mut().receiver = 0;
     state.offered += 1;
     state.count(Counter::SendsRendezvous);
     state.count_many(Counter::BytesSent, bytes);

@@ -123,7 +123,7 @@ fn wants_offer(state: &VciState, entry: &RequestEntry, peer: LinkIndex) -> bool 
 /// Whether the receive of a long send may be offered to this rank: with `auto` it may where the receiver has made offers before.
 pub(crate) fn may_be_offered(state: &mut VciState, index: RequestIndex) -> bool {
     let entry = state.slab.entry(index);
-    let peer = entry.target;
+    let peer = entry.send().target;
     match rendezvous_of(state, entry) {
         Rendezvous::Write => true,
         Rendezvous::Auto => state.known.of(peer).is_some() || state.stored.of(peer).is_some(),
@@ -410,8 +410,8 @@ fn say(state: &mut VciState, peer: LinkIndex, kind: u8, receive: ReceiveId, byte
 fn push(state: &mut VciState, peer: LinkIndex, send: SendId, receive: ReceiveId) {
     let landing = state.known.obtain(peer).landing(receive);
     if let Some((index, landing)) = named_by_peer(state, send.0).zip(landing) {
-        let entry = state.slab.entry_mut(index);
-        (entry.remote, entry.position) = (landing.receive, 0);
+        let body = state.slab.entry_mut(index).send_mut();
+        (body.receiver, body.position) = (landing.receive, 0);
         stream(state, peer, index);
     }
 }

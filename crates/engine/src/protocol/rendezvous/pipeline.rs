@@ -5,13 +5,12 @@ use fabric::board::kind as record_kind;
 use fabric::trace::{TraceControl, TraceKind};
 
 use super::super::{
-    cell, chunk_at, complete_offered, named_by_peer, pack_chunk, put, release_chunk, unpack_chunk,
+    cell, chunk_at, complete_offered, named_by_peer, pack_chunk, release_chunk, unpack_chunk,
 };
 use super::offers::{Answer, note_answered};
 use super::policy::note_copied;
-use super::receiver::WAS_OFFERED;
 use crate::identity::LinkIndex;
-use crate::request::RequestIndex;
+use crate::request::{RequestIndex, SendBody};
 use crate::vci::VciState;
 use crate::vci::link::{QUANTUM_BYTES, Streams};
 
@@ -44,11 +43,16 @@ pub(crate) fn push_streams(state: &mut VciState) -> usize {
         while let Some(&index) = state.streaming[slot].queue.front() {
             chunks += push_chunks(state, index, is_only, &mut quantum);
             let entry = state.slab.entry(index);
-            if (entry.position as u64) < entry.record.bytes {
+            let SendBody {
+                target: peer,
+                position,
+                ..
+            } = *entry.send();
+            if (position as u64) < entry.record.bytes {
                 break;
             }
             state.streaming[slot].queue.pop_front();
-            let (peer, send) = (state.slab.entry(index).target, state.slab.id(index));
+            let send = state.slab.id(index);
             note_answered(state, peer, send, Answer::Pushed);
             complete_offered(state, index);
         }
@@ -79,11 +83,17 @@ fn push_chunks(
     let mut chunks = 0;
     loop {
         let entry = state.slab.entry(index);
-        let link = &mut state.links[entry.target];
-        let rest = entry.record.bytes as usize - entry.position;
+        let SendBody {
+            target: peer,
+            position,
+            receiver,
+            ..
+        } = *entry.send();
+        let link = &mut state.links[peer];
+        let rest = entry.record.bytes as usize - position;
         let most = state.node.chunk_bytes as usize;
         let bytes = if is_only {
-            chunk_bytes(entry.position, rest, most)
+            chunk_bytes(position, rest, most)
         } else {
             rest.min(most)
         };
@@ -92,28 +102,24 @@ fn push_chunks(
         }
         let Some((target, location)) = link
             .sender
-            .reserve(bytes as u32, entry.base.wrapping_add(entry.position))
+            .reserve(bytes as u32, entry.base.wrapping_add(position))
         else {
             return chunks;
         };
         // SAFETY: the send's memory is readable until it completes (contract of isend), the reservation is `bytes` long.
-        let taken = unsafe { pack_chunk(state, index, entry.position, target, bytes) };
+        let taken = unsafe { pack_chunk(state, index, position, target, bytes) };
         note_copied(state);
-        let entry = state.slab.entry(index);
-        let link = &mut state.links[entry.target];
-        let words = [entry.remote, bytes as u64, location, taken];
+        let link = &mut state.links[peer];
+        let words = [receiver, bytes as u64, location, taken];
         if !link.sender.put_words(cell::CHUNK, 0, 0, &words) {
             state.fail_with("a reserved cell was not available".to_owned());
             return chunks;
         }
         link.ring_doorbell();
         state.count_other_cell_sent();
-        state.slab.entry_mut(index).position += bytes;
+        state.slab.entry_mut(index).send_mut().position += bytes;
         if state.is_traced() {
-            let (peer, told) = (
-                state.slab.entry(index).target,
-                (state.slab.id(index).0, bytes as u64),
-            );
+            let told = (state.slab.id(index).0, bytes as u64);
             state.trace_control(peer, TraceKind::ControlSent, TraceControl::Chunk, told);
         }
         chunks += 1;
@@ -148,19 +154,17 @@ pub(in super::super) fn copy_chunk(
         release_chunk(state, ring, location, bytes);
         return;
     };
-    let entry = state.slab.entry(index);
-    let fitting = (bytes as usize).min(entry.wanted - entry.position);
+    let receive = state.slab.entry(index).receive();
+    let fitting = (bytes as usize).min(receive.wanted - receive.position);
     // SAFETY: the receive's buffer is writable for `wanted` bytes (contract of irecv); the ring checked the payload.
     unsafe { unpack_chunk(state, index, payload.as_ptr(), fitting, taken) };
     note_copied(state);
-    let entry = state.slab.entry(index);
-    if entry.position == entry.wanted {
-        if entry.inline[1] == WAS_OFFERED {
+    let receive = state.slab.entry(index).receive();
+    if receive.position == receive.wanted {
+        if receive.is_offered() {
             state.posted.chunks_done(id);
         }
-        if state.node.can.puts {
-            put::close(state, index);
-        }
+        state.close_open(index);
         state.complete_noted(index);
     }
     release_chunk(state, ring, location, bytes);

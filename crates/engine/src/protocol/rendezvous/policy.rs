@@ -4,7 +4,7 @@
 use sys::clock;
 
 use crate::identity::LinkIndex;
-use crate::request::{RequestEntry, RequestIndex};
+use crate::request::{RequestEntry, RequestIndex, flag};
 use crate::settings::Rendezvous;
 use crate::vci::offers::Moment;
 use crate::vci::{CmaPolicy, VciState};
@@ -20,7 +20,7 @@ pub(super) fn asked_of(state: &VciState, entry: &RequestEntry) -> Rendezvous {
 /// The same within a node, where a collective chooses if its communicator leaves that to the library.
 pub(super) fn rendezvous_of(state: &VciState, entry: &RequestEntry) -> Rendezvous {
     match asked_of(state, entry) {
-        Rendezvous::Auto if entry.is_copied_by_receiver() => Rendezvous::Read,
+        Rendezvous::Auto if entry.has(flag::COPIED_BY_RECEIVER) => Rendezvous::Read,
         chosen => chosen,
     }
 }
@@ -45,11 +45,6 @@ pub(in super::super) fn moment_aux(state: &VciState, peer: LinkIndex) -> u16 {
     }
 }
 
-/// In the inline words of a posted long receive: the ticks at which it was posted, and its capacity, which the length of its message
-/// replaces.
-const POSTED_AT: usize = 2;
-const CAPACITY: usize = 3;
-
 /// Notes that this rank has copied a long message, or a chunk of one: until now it was inside the library.
 pub(super) fn note_copied(state: &mut VciState) {
     if state.node.offers && state.node.cma == CmaPolicy::Measured {
@@ -67,8 +62,9 @@ fn lain(state: &VciState, aux: u16, now: u64) -> u64 {
 /// Notes when a long receive is posted.
 pub(super) fn note_post(state: &mut VciState, index: RequestIndex) {
     let entry = state.slab.entry_mut(index);
-    entry.inline[POSTED_AT] = clock::ticks();
-    entry.inline[CAPACITY] = entry.record.bytes;
+    let capacity = entry.record.bytes;
+    let receive = entry.receive_mut();
+    (receive.posted_at, receive.capacity) = (clock::ticks(), capacity);
 }
 
 /// Notes that an announced message of so many bytes has met a receive that was posted, and when it was announced.
@@ -89,7 +85,7 @@ pub(in super::super) fn note_announced(
         return;
     };
     let now = clock::ticks();
-    let since_post = now.saturating_sub(entry.inline[POSTED_AT]);
+    let since_post = now.saturating_sub(entry.receive().posted_at);
     let lain = lain(state, aux, now).min(since_post);
     if let Some(gain) = state.offer_gains.of(peer, capacity) {
         gain.note_announced(lain, prices);
@@ -101,7 +97,7 @@ pub(super) fn note_landed(state: &mut VciState, receive: RequestIndex, peer: Lin
     if !weighs_offers(state, peer) {
         return;
     }
-    let capacity = state.slab.entry(receive).inline[CAPACITY];
+    let capacity = state.slab.entry(receive).receive().capacity;
     let lain = lain(state, aux, clock::ticks());
     if let Some(gain) = state.offer_gains.of(peer, capacity) {
         gain.note_landed(lain);

@@ -16,9 +16,6 @@ use crate::vci::matching::{Key, Taken};
 use crate::vci::offers::ReceiveLanding;
 use crate::vci::{CmaPolicy, VciState, copy_mode};
 
-/// In the second inline word of a receive that waits for chunks: the state machine of offers knows it.
-pub(super) const WAS_OFFERED: u64 = 1;
-
 /// Handles an RTS cell; false when the slab is full.
 pub(in super::super) fn arrived_rts(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
@@ -56,9 +53,8 @@ pub(in super::super) fn arrived_rts(state: &mut VciState, ring: usize) -> bool {
     let Some(index) = eager::keep(state, Role::Rts, key, description[0]) else {
         return false;
     };
-    let entry = state.slab.entry_mut(index);
-    entry.inline = description;
-    entry.remote = description[1];
+    let message = state.slab.entry_mut(index).unexpected_mut();
+    (message.words, message.sender) = (description, description[1]);
     true
 }
 
@@ -70,7 +66,7 @@ pub(in super::super) fn begin(
     description: [u64; 6],
 ) {
     if let Some((wanted, sender)) = fetch_at_once(state, receive, key, description) {
-        let ids = [sender, await_chunks(state, receive, sender, wanted)];
+        let ids = [sender, await_chunks(state, receive, sender, wanted, false)];
         state.count(Counter::Pulls);
         if !put::request(state, receive, key.peer, ids, false) {
             send_control(state, key.peer, cell::CTS, ids);
@@ -87,7 +83,7 @@ pub(in super::super) fn fetch_at_once(
 ) -> Option<(usize, u64)> {
     let [bytes, sender, address, shared, proof, _] = description;
     // An offer was of no use.
-    state.close_offered(receive);
+    state.close_open(receive);
     let wanted = note_message(state, receive, key, bytes);
     state.count_many(Counter::BytesReceived, wanted as u64);
     let is_fetched = wanted == 0
@@ -112,12 +108,11 @@ pub(in super::super) fn await_chunks(
     receive: RequestIndex,
     sender: u64,
     wanted: usize,
+    is_offered: bool,
 ) -> u64 {
     let entry = state.slab.entry_mut(receive);
-    (entry.position, entry.wanted, entry.remote) = (0, wanted, sender);
-    // Its memory is not open (`put`), nor was it offered.
-    (entry.inline[0], entry.inline[1]) = (0, 0);
-    state.slab.record_mut(receive).kind = record_kind::RECEIVE_ACTIVE;
+    entry.receive_mut().await_chunks(wanted, sender, is_offered);
+    entry.record.kind = record_kind::RECEIVE_ACTIVE;
     state.slab.id(receive).0
 }
 
@@ -125,13 +120,7 @@ pub(in super::super) fn await_chunks(
 fn await_writing(state: &mut VciState, receive: RequestIndex, key: Key, bytes: u64) {
     let wanted = note_message(state, receive, key, bytes);
     state.count_many(Counter::BytesReceived, wanted as u64);
-    let opened = state.slab.entry_mut(receive).take_opened();
-    await_chunks(state, receive, 0, wanted);
-    let entry = state.slab.entry_mut(receive);
-    entry.inline[1] = WAS_OFFERED;
-    if let Some(number) = opened {
-        entry.set_opened(number);
-    }
+    await_chunks(state, receive, 0, wanted, true);
 }
 
 /// Handles a LANDED cell: the sender has written a message into a receive that was offered.
@@ -228,7 +217,7 @@ fn hold(state: &mut VciState, ring: usize, key: Key, description: [u64; 6]) -> b
         return false;
     };
     let entry = state.slab.entry_mut(index);
-    entry.remote = 0;
+    entry.unexpected_mut().sender = 0;
     entry.extra.get_or_insert_default().held = memory;
     state.count(Counter::CrossCopies);
     eager::account(state, ring, bytes as i64);

@@ -89,10 +89,10 @@ pub(in super::super) fn arrived_cts(state: &mut VciState, ring: usize, goes_on: 
         return true;
     };
     early::note_answer(state, index, goes_on);
-    let entry = state.slab.entry_mut(index);
-    entry.remote = receiver;
+    let send = state.slab.entry_mut(index).send_mut();
+    send.receiver = receiver;
     if !goes_on {
-        entry.position = 0;
+        send.position = 0;
     }
     stream(state, peer, index);
     true
@@ -105,7 +105,7 @@ pub(in super::super) fn answered(
     sender: u64,
 ) -> Option<RequestIndex> {
     let is_offered = |index: &RequestIndex| {
-        state.slab.entry(*index).target == peer
+        state.slab.entry(*index).sends_to(peer)
             && state.slab.record(*index).kind == record_kind::SEND_ACTIVE
             && !(state.node.can.puts && is_answered(state, *index, sender))
     };
@@ -128,7 +128,7 @@ fn is_answered(state: &VciState, index: RequestIndex, sender: u64) -> bool {
 pub(in super::super) fn arrived_fin(state: &mut VciState, ring: usize) -> bool {
     let incoming = &state.incoming[ring];
     let (peer, sender) = (incoming.peer, incoming.ring.word(0));
-    match named_by_peer(state, sender).filter(|&index| state.slab.entry(index).target == peer) {
+    match named_by_peer(state, sender).filter(|&index| state.slab.entry(index).sends_to(peer)) {
         Some(index)
             if state.slab.record(index).kind == record_kind::SEND_ACTIVE
                 && !(state.node.can.puts && state.transport.is_putting(sender))

@@ -214,7 +214,7 @@ impl Granted {
             bytes: 0,
             is_synchronous: false,
         };
-        if entry.remote == FAR {
+        if entry.receive().claim == FAR {
             return self.meet_far(event, receive);
         }
         self.handle(event);
@@ -236,14 +236,14 @@ impl Granted {
             key: PairKey(key.word),
             bytes,
         };
-        if entry.remote == FAR {
+        if entry.receive().claim == FAR {
             return self.meet_far(event, receive_of(entry));
         }
         self.handle(event);
         let reclaimed = self.revoke(entry);
         if reclaimed == Reclaimed::Claimed {
             // The sender does not read the claim word again.
-            let _ = self.end(entry.record.peer, entry.remote as usize);
+            let _ = self.end(entry.record.peer, entry.receive().claim as usize);
         }
         reclaimed
     }
@@ -260,7 +260,7 @@ impl Granted {
     /// Takes an offered receive back to cancel it.
     pub(crate) fn cancel(&mut self, entry: &RequestEntry) -> Reclaimed {
         let receive = receive_of(entry);
-        if entry.remote == FAR {
+        if entry.receive().claim == FAR {
             // Only its sender could say whether it puts, and nobody cancels the receives that are offered to one.
             return Reclaimed::Claimed;
         }
@@ -272,7 +272,7 @@ impl Granted {
     fn revoke(&mut self, entry: &RequestEntry) -> Reclaimed {
         let receive = receive_of(entry);
         let is_asked = self.actions.contains(&ReceiveAction::Revoke { receive });
-        let is_won = is_asked && self.withdraw(entry.record.peer, entry.remote as usize);
+        let is_won = is_asked && self.withdraw(entry.record.peer, entry.receive().claim as usize);
         self.handle(ReceiveEvent::Revoked { receive, is_won });
         match is_won {
             true => Reclaimed::Free,
@@ -302,7 +302,8 @@ impl Granted {
     ) -> Landing {
         let (receive, source) = (receive_of(entry), Source(peer.get()));
         let is_far = self.far.knows(receive);
-        if self.rules.is_offered(receive) && !self.is_claimed(peer, entry.remote as usize) {
+        if self.rules.is_offered(receive) && !self.is_claimed(peer, entry.receive().claim as usize)
+        {
             return Landing::Fault("wrote into a receive that it had not claimed");
         }
         let event = match is_whole {
@@ -330,7 +331,7 @@ impl Granted {
             }
         }
         if landing == Landing::Matches && !is_far {
-            let _ = self.end(peer, entry.remote as usize);
+            let _ = self.end(peer, entry.receive().claim as usize);
         }
         landing
     }
