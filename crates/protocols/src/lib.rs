@@ -22,6 +22,7 @@
 //! 4. Or the receiver revokes the RTR, because it gives the receive another message or cancels it. Claim and revocation are one
 //!    compare-exchange each on the same word, so exactly one of them wins.
 
+mod choice;
 pub mod cost;
 mod eager;
 pub mod emulator;
@@ -31,6 +32,7 @@ mod receiver;
 mod sender;
 mod variant;
 
+pub use choice::{FETCHES, Facts, Fetch, FetchRow, INJECT_BYTES, PROTOCOLS, Protocol, Way, way_of};
 pub use eager::eager_chunk_bytes;
 pub use flaw::Flaw;
 pub use names::{Key, ReceiveId, SendId, Source};

@@ -11,8 +11,8 @@ use fabric::transport::{Nodes, Shm, Transport};
 
 use crate::errors::{Error, ErrorClass, Result};
 use crate::identity::{PeerIndex, VciIndex};
-use crate::protocol::PAYLOAD_RULES;
 use crate::settings::NetworkChoice;
+use crate::vci::cell::PAYLOAD_RULES;
 
 /// The transport of a VCI: rings in the node segment, and in a job of several nodes the network of the process, which the first VCI opens.
 pub(super) fn transport_between_nodes(

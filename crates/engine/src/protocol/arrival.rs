@@ -5,10 +5,12 @@
 
 use fabric::ring::Arrival;
 
-use super::signature::{TYPED, arrived_signature, check_types};
-use super::{cancel, cell, eager, early, is_contiguous, put, rendezvous, traced};
+use super::signature::{arrived_signature, check_types};
+use super::{cancel, eager, early, is_contiguous, put, rendezvous, traced};
 use crate::request::{RequestId, RequestIndex};
 use crate::vci::VciState;
+use crate::vci::cell;
+use crate::vci::cell::{Cell, Cts, CtsRest, Eager};
 use crate::vci::matching::Key;
 
 /// The result of handling an arrived cell.
@@ -100,7 +102,7 @@ fn arrived_longer(state: &mut VciState, index: usize, arrival: Arrival) -> Handl
 /// Whether a cell may hold a whole message without a signature.
 #[inline(always)]
 pub(super) fn is_untyped_eager(arrival: Arrival) -> bool {
-    arrival.kind() == cell::EAGER && arrival.aux() == 0
+    arrival.kind() == Eager::KIND && arrival.aux() == 0
 }
 
 /// Takes a handled cell out of its ring.
@@ -117,31 +119,17 @@ fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> Handle
     if arrival.kind() == cell::INJECT_TRACED {
         return traced::arrived_injected(state, index, arrival.bytes());
     }
-    let is_typed = arrival.aux() & TYPED != 0 && arrival.kind() != cell::OFFER;
+    let read = Cell::read(&state.incoming[index].ring, arrival.kind(), arrival.aux());
+    let is_typed = read.is_some_and(|cell| cell.is_typed());
     if is_typed {
         state.signature = state.incoming[index].signature.take();
     }
-    let handled = match arrival.kind() {
-        cell::EAGER => eager::arrived_eager(state, index),
-        cell::EAGER_CHUNK => eager::arrived_eager_chunk(state, index),
-        cell::RTS => rendezvous::arrived_rts(state, index),
-        cell::CTS => rendezvous::arrived_cts(state, index, false),
-        cell::CTS_REST => rendezvous::arrived_cts(state, index, true),
-        cell::RTS_DATA => early::arrived_rts_data(state, index),
-        cell::EARLY_CHUNK => early::arrived_early_chunk(state, index),
-        cell::CHUNK => rendezvous::arrived_chunk(state, index),
-        cell::FIN => rendezvous::arrived_fin(state, index),
-        cell::CTS_PUT => put::arrived_request(state, index),
-        cell::PUT_DONE => put::arrived_done(state, index),
-        cell::SIGNATURE => arrived_signature(state, index),
-        cell::RECALL => cancel::arrived_recall(state, index),
-        cell::RECALLED => cancel::arrived_recalled(state, index),
-        cell::OFFER => rendezvous::arrived_offer(state, index),
-        cell::TAKEN => rendezvous::arrived_taken(state, index),
-        cell::LANDED => rendezvous::arrived_landed(state, index),
-        other => {
+    let handled = match read {
+        Some(cell) => handle(state, index, cell),
+        None => {
             let peer = state.incoming[index].peer;
-            state.blame(peer, &format!("sent a cell of unknown kind {other}"));
+            let kind = arrival.kind();
+            state.blame(peer, &format!("sent a cell of unknown kind {kind}"));
             true
         }
     };
@@ -151,21 +139,52 @@ fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> Handle
         state.incoming[index].signature = signature.filter(|_| !handled);
     }
     if handled {
-        traced::note_arrived(state, index, arrival.kind());
+        if let Some(cell) = &read {
+            state.trace_cell_arrived(index, cell);
+        }
         consume(state, index);
     }
     if let Some(peer) = state.posted.contested.take() {
         state.blame(peer, "claimed a receive and sent another message for it");
     }
-    match (handled, arrival.kind()) {
-        (true, cell::FIN | cell::PUT_DONE | cell::LANDED) => Handled::Poll,
+    match (handled, read) {
+        (true, Some(Cell::Fin(_) | Cell::PutDone(_) | Cell::Landed(_))) => Handled::Poll,
         // A program that waits for one message at a time posts the next receive now, so the next message is not unexpected.
-        (true, cell::EAGER | cell::EAGER_CHUNK) if state.incoming[index].arriving.is_none() => {
+        (true, Some(Cell::Eager(_) | Cell::EagerChunk(_)))
+            if state.incoming[index].arriving.is_none() =>
+        {
             Handled::Poll
         }
         (true, _) => Handled::Yes,
         (false, _) => Handled::No,
     }
+}
+
+/// Handles a cell; false when it must wait because the operation slab is full.
+fn handle(state: &mut VciState, index: usize, cell: Cell) -> bool {
+    let peer = state.incoming[index].peer;
+    match cell {
+        Cell::Eager(cell) => return eager::arrived_eager(state, index, cell),
+        Cell::Rts(cell) => return rendezvous::arrived_rts(state, index, cell),
+        Cell::RtsData(cell) => return early::arrived_rts_data(state, index, cell),
+        Cell::EagerChunk(cell) => eager::arrived_eager_chunk(state, index, cell),
+        Cell::EarlyChunk(cell) => early::arrived_early_chunk(state, index, cell),
+        Cell::Chunk(cell) => rendezvous::copy_chunk(state, index, cell),
+        Cell::Cts(cell) => rendezvous::arrived_cts(state, peer, cell, false),
+        Cell::CtsRest(CtsRest { sender, receiver }) => {
+            rendezvous::arrived_cts(state, peer, Cts { sender, receiver }, true);
+        }
+        Cell::CtsPut(cell) => put::arrived_request(state, peer, cell),
+        Cell::PutDone(cell) => put::arrived_done(state, peer, cell),
+        Cell::Fin(cell) => rendezvous::arrived_fin(state, peer, cell),
+        Cell::Signature(cell) => arrived_signature(state, index, cell),
+        Cell::Recall(cell) => cancel::arrived_recall(state, index, cell),
+        Cell::Recalled(cell) => cancel::arrived_recalled(state, peer, cell),
+        Cell::Offer(cell) => rendezvous::arrived_offer(state, peer, cell),
+        Cell::Taken(cell) => rendezvous::arrived_taken(state, index, cell),
+        Cell::Landed(cell) => rendezvous::arrived_landed(state, index, cell),
+    }
+    true
 }
 
 /// Records which message a receive got, and an error if it is longer than the buffer; returns the bytes that fit.

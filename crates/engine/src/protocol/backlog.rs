@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The backlog: sends and control messages that wait for room in the ring to a peer, in order.
 
-use super::put::put_request;
 use super::{put_control, rendezvous, transmit};
 use crate::identity::LinkIndex;
 use crate::vci::VciState;
@@ -59,8 +58,7 @@ impl VciState {
                         }
                     }
                 }
-                Queued::Control { kind, words } => put_control(self, backlog.peer, kind, words),
-                Queued::Opening(ref words) => put_request(self, backlog.peer, words),
+                Queued::Cell(ref cell) => put_control(self, backlog.peer, **cell),
             };
             if !gone {
                 break;

@@ -10,9 +10,11 @@
 use fabric::board::kind as record_kind;
 
 use super::rendezvous::{self, Answer};
-use super::{cell, eager, early, named_by_peer, send_control};
+use super::{eager, early, named_by_peer, send_control};
+use crate::identity::LinkIndex;
 use crate::request::{RequestIndex, Role, SendBody, flag};
 use crate::vci::VciState;
+use crate::vci::cell::{Recall, Recalled};
 use crate::vci::link::Queued;
 
 /// Cancels a receive that has not matched; nothing else.
@@ -36,7 +38,7 @@ pub(crate) fn cancel(state: &mut VciState, index: RequestIndex) {
             let peer = state.slab.entry(index).send().target;
             let id = state.slab.id(index);
             rendezvous::note_answered(state, peer, id, Answer::Recalling);
-            send_control(state, peer, cell::RECALL, [id.0, 0]);
+            send_control(state, peer, Recall { sender: id.0 });
         }
         _ => {}
     }
@@ -70,14 +72,14 @@ fn take_back(state: &mut VciState, index: RequestIndex) -> bool {
 }
 
 /// Handles a RECALL cell: the sender wants to cancel a message.
-pub(super) fn arrived_recall(state: &mut VciState, ring: usize) -> bool {
+pub(super) fn arrived_recall(state: &mut VciState, ring: usize, Recall { sender }: Recall) {
     let incoming = &state.incoming[ring];
-    let (peer, sender) = (incoming.peer, incoming.ring.word(0));
+    let peer = incoming.peer;
     let arriving = incoming.arriving.as_ref().map(|arriving| arriving.index);
     let named = (sender != 0).then(|| state.unexpected.find_sent(&state.slab, peer, sender));
     // A sender that recalls a message that is unknown or still arriving is ignored.
     let Some(message) = named.flatten().filter(|&it| arriving != Some(it)) else {
-        return true;
+        return;
     };
     state.unexpected.remove(&mut state.slab, message);
     if state.slab.entry(message).role() == Role::Held {
@@ -86,14 +88,15 @@ pub(super) fn arrived_recall(state: &mut VciState, ring: usize) -> bool {
         eager::account(state, ring, -(held as i64));
     }
     state.slab.release(message);
-    send_control(state, peer, cell::RECALLED, [sender, 0]);
-    true
+    send_control(state, peer, Recalled { sender });
 }
 
 /// Handles a RECALLED cell: the receiver has forgotten a message.
-pub(super) fn arrived_recalled(state: &mut VciState, ring: usize) -> bool {
-    let incoming = &state.incoming[ring];
-    let (peer, sender) = (incoming.peer, incoming.ring.word(0));
+pub(super) fn arrived_recalled(
+    state: &mut VciState,
+    peer: LinkIndex,
+    Recalled { sender }: Recalled,
+) {
     let named =
         named_by_peer(state, sender).filter(|&index| state.slab.entry(index).sends_to(peer));
     match named {
@@ -108,5 +111,4 @@ pub(super) fn arrived_recalled(state: &mut VciState, ring: usize) -> bool {
             state.blame(peer, "gave back a message that was not sent");
         }
     }
-    true
 }

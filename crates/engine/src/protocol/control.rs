@@ -1,43 +1,42 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sends cells without data.
 
-use super::rendezvous::moment_aux;
-use super::{cell, traced};
+use super::rendezvous::moment_now;
 use crate::identity::LinkIndex;
 use crate::vci::VciState;
+use crate::vci::cell::{Cell, Landed};
 use crate::vci::link::Queued;
 
-/// Sends a protocol cell, or queues it in order.
-pub(crate) fn send_control(state: &mut VciState, peer: LinkIndex, kind: u8, words: [u64; 2]) {
+/// Sends a cell of a protocol, or queues it in order.
+pub(crate) fn send_control(state: &mut VciState, peer: LinkIndex, cell: impl Into<Cell>) {
+    let cell = cell.into();
     if !state.links[peer].sender.is_connected()
         && let Err(error) = state.links.connect(&mut state.transport, peer)
     {
         state.fail(&error);
         return;
     }
-    if state.links[peer].backlogged || !put_control(state, peer, kind, words) {
-        state.enqueue(peer, Queued::Control { kind, words });
+    if state.links[peer].backlogged || !put_control(state, peer, cell) {
+        state.enqueue(peer, Queued::Cell(Box::new(cell)));
     }
 }
 
-/// Sends a protocol cell; false when the ring has no room.
-pub(crate) fn put_control(
-    state: &mut VciState,
-    peer: LinkIndex,
-    kind: u8,
-    words: [u64; 2],
-) -> bool {
-    // A cell that has waited behind a full ring says when it leaves.
-    let aux = match kind {
-        cell::LANDED => moment_aux(state, peer),
-        _ => 0,
+/// Sends a cell of a protocol; false when the ring has no room.
+pub(super) fn put_control(state: &mut VciState, peer: LinkIndex, cell: Cell) -> bool {
+    let cell = match cell {
+        // One that has waited behind a full ring says when it leaves.
+        Cell::Landed(landed) => Cell::Landed(Landed {
+            moment: moment_now(state, peer),
+            ..landed
+        }),
+        other => other,
     };
     let link = &mut state.links[peer];
-    let sent = link.sender.put_words(kind, aux, 0, &words);
+    let sent = cell.put(&mut link.sender);
     if sent {
         link.ring_doorbell();
         state.count_other_cell_sent();
-        traced::note_sent(state, peer, kind, words);
+        state.trace_cell_sent(peer, &cell);
     }
     sent
 }

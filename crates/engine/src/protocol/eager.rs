@@ -15,12 +15,12 @@ use std::ptr::NonNull;
 use layout::SharedLayout;
 
 use super::{
-    cell, chunk_at, consume, fill_chunk, is_contiguous, is_untyped_eager, note_arrival,
-    note_message, pack_chunk, prefers_cma, release_chunk, send_control, traced, unpack,
-    unpack_chunk, zero_copy,
+    chunk_at, consume, fill_chunk, is_contiguous, is_untyped_eager, note_arrival, note_message,
+    pack_chunk, prefers_cma, release_chunk, send_control, traced, unpack, unpack_chunk, zero_copy,
 };
 use crate::identity::LinkIndex;
 use crate::request::{RequestIndex, Role, UnexpectedBody};
+use crate::vci::cell::{Announcement, Eager, EagerChunk, Fin, Marks};
 use crate::vci::link::{Arriving, Link};
 use crate::vci::matching::Key;
 use crate::vci::{VciState, copy_mode};
@@ -68,8 +68,7 @@ pub(super) struct Outgoing<'a> {
     pub(super) position: usize,
     /// The send's id if it is synchronous, else 0.
     pub(super) id: u64,
-    /// Auxiliary bits of the first cell.
-    pub(super) aux: u16,
+    pub(super) marks: Marks,
 }
 
 /// Writes chunks of an eager message, from its position on, until all is written (true) or the ring has no room.
@@ -123,15 +122,25 @@ unsafe fn write_chunk(state: &mut VciState, message: &Outgoing<'_>, bytes: usize
             Source::Operation(index) => pack_chunk(state, index, start, target, bytes),
         }
     };
-    let (link, length) = (&mut state.links[peer], bytes as u64);
+    let (link, bytes) = (&mut state.links[peer], bytes as u64);
     let sent = if start == 0 {
-        let words = [message.bytes as u64, message.id, location, length, ticks];
-        let sender = &mut link.sender;
-        sender.put_words(cell::EAGER, message.aux, message.word, &words)
+        let cell = Eager {
+            marks: message.marks,
+            word: message.word,
+            total: message.bytes as u64,
+            sender: message.id,
+            location,
+            bytes,
+            ticks,
+        };
+        cell.put(&mut link.sender)
     } else {
-        let words = [location, length, ticks];
-        link.sender
-            .put_words(cell::EAGER_CHUNK, 0, message.word, &words)
+        let cell = EagerChunk {
+            location,
+            bytes,
+            ticks,
+        };
+        cell.put(&mut link.sender)
     };
     debug_assert!(sent, "a reservation comes with a cell");
     link.ring_doorbell();
@@ -159,7 +168,7 @@ pub(crate) unsafe fn send(
         bytes,
         position: 0,
         id: 0,
-        aux: 0,
+        marks: Marks::default(),
     };
     // Longer messages may go in several chunks, or their receivers may prefer CMA.
     if bytes as u64 >= copy_mode::SMALLEST {
@@ -308,10 +317,16 @@ struct Whole {
 #[inline(always)]
 fn whole_message(state: &mut VciState, ring: usize) -> Option<Whole> {
     let incoming = &mut state.incoming[ring];
-    let [total, sender, location, bytes, taken] =
-        std::array::from_fn(|index| incoming.ring.word(index));
+    let Eager {
+        total,
+        sender,
+        location,
+        bytes,
+        ticks,
+        ..
+    } = Eager::read(&incoming.ring, 0);
     let is_whole = bytes == total && bytes < copy_mode::SMALLEST && incoming.arriving.is_none();
-    if !is_whole || sender != 0 || taken != 0 {
+    if !is_whole || sender != 0 || ticks != 0 {
         return None;
     }
     let reverse = &state.links.get(incoming.peer)?.sender;
@@ -384,15 +399,21 @@ pub(crate) unsafe fn take_untyped_eager(
 }
 
 /// Handles an EAGER cell, the first or only chunk of a message; false when the slab is full.
-pub(super) fn arrived_eager(state: &mut VciState, ring: usize) -> bool {
-    let incoming = &state.incoming[ring];
+pub(super) fn arrived_eager(state: &mut VciState, ring: usize, cell: Eager) -> bool {
+    let Eager {
+        word,
+        total,
+        sender,
+        location,
+        bytes,
+        ticks,
+        ..
+    } = cell;
     let key = Key {
-        word: incoming.ring.match_word(),
-        peer: incoming.peer,
+        word,
+        peer: state.incoming[ring].peer,
     };
-    let [total, sender, location, bytes, taken] =
-        std::array::from_fn(|index| incoming.ring.word(index));
-    let Some(chunk) = chunk_at(state, ring, location, bytes).filter(|_| {
+    let Some(data) = chunk_at(state, ring, location, bytes).filter(|_| {
         bytes <= total && total <= MAX_BYTES && state.incoming[ring].arriving.is_none()
     }) else {
         state.blame(key.peer, "described a message outside its ring");
@@ -434,37 +455,38 @@ pub(super) fn arrived_eager(state: &mut VciState, ring: usize) -> bool {
         index,
         rest: total as usize,
     });
-    take_chunk(state, ring, chunk, location, bytes, taken);
+    let chunk = EagerChunk {
+        location,
+        bytes,
+        ticks,
+    };
+    take_chunk(state, ring, data, chunk);
     true
 }
 
 /// Handles an EAGER_CHUNK cell: the next chunk of the message that is arriving.
-pub(super) fn arrived_eager_chunk(state: &mut VciState, ring: usize) -> bool {
+pub(super) fn arrived_eager_chunk(state: &mut VciState, ring: usize, chunk: EagerChunk) {
     let incoming = &state.incoming[ring];
-    let [location, bytes, taken] = std::array::from_fn(|index| incoming.ring.word(index));
     let expected = incoming
         .arriving
         .as_ref()
-        .is_some_and(|arriving| bytes <= arriving.rest as u64);
-    match chunk_at(state, ring, location, bytes).filter(|_| expected) {
-        Some(chunk) => take_chunk(state, ring, chunk, location, bytes, taken),
+        .is_some_and(|arriving| chunk.bytes <= arriving.rest as u64);
+    match chunk_at(state, ring, chunk.location, chunk.bytes).filter(|_| expected) {
+        Some(data) => take_chunk(state, ring, data, chunk),
         None => {
             let peer = state.incoming[ring].peer;
             state.blame(peer, "described a chunk of no message");
         }
     }
-    true
 }
 
 /// Copies a chunk of the arriving message to where the message goes, and ends the message with its last chunk.
-fn take_chunk(
-    state: &mut VciState,
-    ring: usize,
-    chunk: NonNull<u8>,
-    location: u64,
-    bytes: u64,
-    taken: u64,
-) {
+fn take_chunk(state: &mut VciState, ring: usize, data: NonNull<u8>, chunk: EagerChunk) {
+    let EagerChunk {
+        location,
+        bytes,
+        ticks,
+    } = chunk;
     let incoming = &mut state.incoming[ring];
     let Some(arriving) = incoming.arriving.as_mut() else {
         return;
@@ -481,10 +503,10 @@ fn take_chunk(
         let receive = entry.receive();
         let fitting = (bytes as usize).min(receive.wanted - receive.position);
         // SAFETY: the receive's buffer is writable for `wanted` bytes (contract of irecv); the ring checked the chunk.
-        unsafe { unpack_chunk(state, index, chunk.as_ptr(), fitting, taken) };
+        unsafe { unpack_chunk(state, index, data.as_ptr(), fitting, ticks) };
     } else {
-        // SAFETY: the ring checked that `bytes` bytes at `chunk` lie in its payload area.
-        let data = unsafe { std::slice::from_raw_parts(chunk.as_ptr(), bytes as usize) };
+        // SAFETY: the ring checked that `bytes` bytes at `data` lie in its payload area.
+        let data = unsafe { std::slice::from_raw_parts(data.as_ptr(), bytes as usize) };
         entry
             .extra
             .get_or_insert_default()
@@ -505,7 +527,7 @@ fn finish_receive(state: &mut VciState, receive: RequestIndex, peer: LinkIndex) 
     let sender = state.slab.entry(receive).receive().sender;
     if sender != 0 {
         state.count(Counter::Dones);
-        send_control(state, peer, cell::FIN, [sender, 0]);
+        send_control(state, peer, Fin { sender });
     }
     state.complete_noted(receive);
 }
@@ -549,7 +571,7 @@ pub(crate) fn deliver_kept(state: &mut VciState, message: RequestIndex, receive:
         }
         Role::Injected => deliver(state, receive, key, words.as_ptr().cast(), bytes),
         Role::Held => deliver_held(state, message, receive, key, bytes, sender),
-        _ => super::rendezvous::begin(state, receive, key, words),
+        _ => super::rendezvous::begin(state, receive, key, Announcement::of_words(words)),
     }
     state.slab.release(message);
 }

@@ -4,7 +4,7 @@
 
 // account: fabric
 
-use super::cell;
+use crate::vci::cell;
 use crate::vci::link::Link;
 
 /// Writes a message of at most `INJECT_BYTES` contiguous bytes into the next cell of a link.

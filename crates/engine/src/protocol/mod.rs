@@ -20,7 +20,6 @@
 mod arrival;
 mod backlog;
 pub(crate) mod cancel;
-pub(crate) mod cell;
 mod chunks;
 mod control;
 mod copies;
@@ -41,9 +40,9 @@ mod zero_copy;
 
 pub(crate) use arrival::{Handled, arrived, named_by_peer, note_message};
 use arrival::{consume, hand_injected, is_untyped_eager};
-pub(crate) use cell::PAYLOAD_RULES;
 use chunks::{chunk_at, release_chunk};
-pub(crate) use control::{put_control, send_control};
+use control::put_control;
+pub(crate) use control::send_control;
 use copies::{copy, fill_chunk, pack_chunk, unpack_chunk};
 pub(crate) use copies::{is_contiguous, pack, unpack};
 pub(crate) use preferences::publish_preferences;
@@ -52,4 +51,3 @@ pub(crate) use put::{begin_put, put_ended};
 pub(crate) use rendezvous::{may_be_offered, note_posted};
 use send::complete_offered;
 pub(crate) use send::{load_staged, start_send, transmit};
-use signature::{TRACED, first_aux};

@@ -11,11 +11,11 @@ use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
 use fabric::transport::{Opening, PutBegun};
 
-use super::{cell, complete_offered, early, is_contiguous, named_by_peer, rendezvous, traced};
+use super::{complete_offered, early, is_contiguous, named_by_peer, rendezvous, send_control};
 use crate::identity::LinkIndex;
 use crate::request::{RequestId, RequestIndex, flag};
 use crate::vci::VciState;
-use crate::vci::link::Queued;
+use crate::vci::cell::{CtsPut, PutDone};
 use crate::vci::offers::LEAST_PUT_BYTES;
 
 /// Asks the sender to put the data of a receive; false when the receive is to get them in chunks. `ids` are those of the sender's
@@ -40,44 +40,30 @@ pub(super) fn request(
     };
     state.slab.entry_mut(receive).set_open(number);
     let [sender, receiver] = ids;
-    let (address, key, goes_on) = (opening.address, opening.key, u64::from(goes_on));
-    let words = [sender, receiver, address, key, wanted as u64, goes_on];
-    send_request(state, peer, words);
+    let cell = CtsPut {
+        sender,
+        receiver,
+        address: opening.address,
+        key: opening.key,
+        wanted: wanted as u64,
+        goes_on: u64::from(goes_on),
+    };
+    send_control(state, peer, cell);
     true
 }
 
-fn send_request(state: &mut VciState, peer: LinkIndex, words: [u64; 6]) {
-    if !state.links[peer].sender.is_connected()
-        && let Err(error) = state.links.connect(&mut state.transport, peer)
-    {
-        state.fail(&error);
-        return;
-    }
-    if state.links[peer].backlogged || !put_request(state, peer, &words) {
-        state.enqueue(peer, Queued::Opening(Box::new(words)));
-    }
-}
-
-/// Sends a CTS_PUT cell; false when the ring has no room.
-pub(super) fn put_request(state: &mut VciState, peer: LinkIndex, words: &[u64; 6]) -> bool {
-    let link = &mut state.links[peer];
-    let sent = link.sender.put_words(cell::CTS_PUT, 0, 0, words);
-    if sent {
-        link.ring_doorbell();
-        state.count_other_cell_sent();
-        traced::note_sent(state, peer, cell::CTS_PUT, [words[0], words[4]]);
-    }
-    sent
-}
-
 /// Handles a CTS_PUT cell: the receiver has opened its memory.
-pub(super) fn arrived_request(state: &mut VciState, ring: usize) -> bool {
-    let incoming = &state.incoming[ring];
-    let peer = incoming.peer;
-    let [sender, receiver, address, key, wanted, goes_on] =
-        std::array::from_fn(|index| incoming.ring.word(index));
+pub(super) fn arrived_request(state: &mut VciState, peer: LinkIndex, cell: CtsPut) {
+    let CtsPut {
+        sender,
+        receiver,
+        address,
+        key,
+        wanted,
+        goes_on,
+    } = cell;
     let Some(index) = rendezvous::answered(state, peer, sender) else {
-        return true;
+        return;
     };
     early::note_answer(state, index, goes_on != 0);
     let entry = state.slab.entry_mut(index);
@@ -90,12 +76,12 @@ pub(super) fn arrived_request(state: &mut VciState, ring: usize) -> bool {
     let position = send.position;
     if position >= end {
         complete_offered(state, index);
-        return true;
+        return;
     }
     let start = NonNull::new(entry.base.wrapping_add(position));
     let Some(start) = start.filter(|_| is_contiguous(state.slab.entry(index))) else {
         rendezvous::stream(state, peer, index);
-        return true;
+        return;
     };
     let target = Opening {
         address: address.wrapping_add(position as u64),
@@ -113,7 +99,6 @@ pub(super) fn arrived_request(state: &mut VciState, ring: usize) -> bool {
         }
         Err(error) => state.fail(&error),
     }
-    true
 }
 
 /// Starts the put of a send, whose end [`put_ended`] handles.
@@ -141,7 +126,7 @@ pub(crate) unsafe fn begin_put(
 fn announce_end(state: &mut VciState, index: RequestIndex) {
     let send = state.slab.entry_mut(index).send_mut();
     let (peer, receiver) = (send.target, std::mem::take(&mut send.receiver));
-    super::send_control(state, peer, cell::PUT_DONE, [receiver, 0]);
+    send_control(state, peer, PutDone { receiver });
 }
 
 /// The put of a send, or a part of a zero-copy send, has left its memory. The receiver has heard of a put already if the network took it
@@ -165,10 +150,8 @@ pub(crate) fn put_ended(state: &mut VciState, token: u64) {
 }
 
 /// Handles a PUT_DONE cell: the data of a receive are there.
-pub(super) fn arrived_done(state: &mut VciState, ring: usize) -> bool {
-    let incoming = &state.incoming[ring];
-    let (peer, id) = (incoming.peer, incoming.ring.word(0));
-    let active = named_by_peer(state, id).filter(|&index| {
+pub(super) fn arrived_done(state: &mut VciState, peer: LinkIndex, cell: PutDone) {
+    let active = named_by_peer(state, cell.receiver).filter(|&index| {
         let (record, entry) = (state.slab.record(index), state.slab.entry(index));
         record.kind == record_kind::RECEIVE_ACTIVE && record.peer == peer && entry.has(flag::OPEN)
     });
@@ -179,5 +162,4 @@ pub(super) fn arrived_done(state: &mut VciState, ring: usize) -> bool {
         }
         None => state.blame(peer, "put a message that this rank did not request"),
     }
-    true
 }

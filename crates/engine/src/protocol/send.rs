@@ -5,14 +5,16 @@ use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
 use fabric::ring::INJECT_BYTES;
 use fabric::trace::TraceKind;
+use protocols::{Facts, Way, way_of};
 
 use super::preferences::receiver_prefers_cma;
-use super::signature::{announce, first_aux, mark_announced};
-use super::{TRACED, eager, inject, is_contiguous, pack, rendezvous, traced, zero_copy};
+use super::signature::{announce, mark_announced};
+use super::{eager, inject, is_contiguous, pack, rendezvous, traced, zero_copy};
 use crate::errors::Result;
 use crate::identity::LinkIndex;
 use crate::request::{RequestIndex, flag};
 use crate::vci::VciState;
+use crate::vci::cell::Marks;
 use crate::vci::link::Queued;
 
 /// Starts a send whose fields are filled in: transmits it, or queues it in order.
@@ -50,69 +52,102 @@ pub(crate) fn load_staged(state: &mut VciState, index: RequestIndex) -> Result<(
 /// Transmits a send; false when the ring has no room.
 pub(crate) fn transmit(state: &mut VciState, index: RequestIndex) -> Result<bool> {
     let entry = state.slab.entry(index);
-    let (peer, bytes) = (entry.send().target, entry.record.bytes as usize);
-    let (synchronous, typed) = (entry.has(flag::SYNCHRONOUS), entry.has(flag::TYPED));
-    let word = state.slab.record(index).match_word;
-    // An eager message whose first chunks are out goes on, whatever has changed.
-    let begun = entry.send().position != 0;
+    let (peer, word) = (entry.send().target, entry.record.match_word);
     if !state.links[peer].sender.is_connected() {
         state.links.connect(&mut state.transport, peer)?;
     }
-    let link = &mut state.links[peer];
-    let throttled = link.sender.is_throttled();
-    if typed && !announce(state, index, peer) {
+    let facts = facts_of(state, index);
+    if facts.is_typed && !announce(state, index, peer) {
         return Ok(false);
     }
-    let fits_eager = bytes <= eager::longest_eager(state, peer) && !throttled;
-    let at_once = begun || fits_eager && (synchronous || !receiver_prefers_cma(state, index));
-    let is_traced = state.is_traced();
-    let is_zero_copy = at_once
-        && !synchronous
-        && !typed
-        && !is_traced
-        && zero_copy::applies(state, peer, bytes)
-        && is_contiguous(state.slab.entry(index));
-    let (entry, link) = (state.slab.entry(index), &mut state.links[peer]);
-    let sent = if bytes <= INJECT_BYTES && !synchronous && !throttled && !typed {
-        let mut data = [0u64; INJECT_BYTES / 8];
-        // SAFETY: the send's memory is readable (contract of isend); `data` holds at least `bytes` bytes.
-        unsafe { pack(entry, 0, data.as_mut_ptr().cast(), bytes) };
-        let has_room = link.has_room_in_order();
-        if has_room && is_traced {
-            traced::inject(state, index, (peer, word), (&data, bytes));
-        } else if has_room {
-            // SAFETY: a credit is there, and `data` is as long as any injected message.
-            unsafe { inject::write(link, word, data.as_ptr().cast(), bytes) };
-        }
-        has_room
-    } else if is_zero_copy {
-        zero_copy::write(state, index, word)
-    } else if at_once {
-        transmit_eager(state, index, peer, word, synchronous)
-    } else if let Some(is_started) = (!typed)
-        .then(|| rendezvous::write_offered(state, index, peer, word))
-        .flatten()
-    {
-        return Ok(is_started);
-    } else {
-        rendezvous::transmit_rts(state, index, peer, word)
+    let way = way_of(&facts);
+    let sent = match way {
+        Way::Inject => transmit_injected(state, index, peer, word),
+        Way::InPlace => zero_copy::write(state, index, word),
+        Way::Eager => transmit_eager(state, index, peer, word, facts.is_synchronous),
+        Way::Offered => match rendezvous::write_offered(state, index, peer, word) {
+            Some(is_started) => return Ok(is_started),
+            None => rendezvous::transmit_rts(state, index, peer, word),
+        },
+        Way::Announced => rendezvous::transmit_rts(state, index, peer, word),
     };
     if sent {
-        let link = &mut state.links[peer];
-        let wakes = link.wakes;
-        link.ring_doorbell();
-        if state.is_traced() {
-            state.trace_wakes(peer, wakes);
-        }
-        count_sent(state, bytes, at_once, synchronous || typed);
-        if synchronous || !at_once || is_zero_copy {
-            state.slab.record_mut(index).kind = record_kind::SEND_ACTIVE;
-            state.offered += 1;
-        } else {
-            state.complete_noted(index);
-        }
+        sent_by(state, index, way, &facts);
     }
     Ok(sent)
+}
+
+/// Gathers what decides how a send travels.
+fn facts_of(state: &VciState, index: RequestIndex) -> Facts {
+    let entry = state.slab.entry(index);
+    let (peer, bytes) = (entry.send().target, entry.record.bytes);
+    let limit = eager::longest_eager(state, peer) as u64;
+    Facts {
+        bytes,
+        eager_bytes: limit,
+        is_begun: entry.send().position != 0,
+        is_synchronous: entry.has(flag::SYNCHRONOUS),
+        is_typed: entry.has(flag::TYPED),
+        is_contiguous: is_contiguous(entry),
+        is_throttled: state.links[peer].sender.is_throttled(),
+        reads_rather: bytes <= limit && receiver_prefers_cma(state, index),
+        leaves_in_place: !state.is_traced() && zero_copy::applies(state, peer, bytes as usize),
+        // Only the attempt shows whether it has.
+        may_be_offered: true,
+    }
+}
+
+/// Injects a message; false when the ring has no room.
+fn transmit_injected(
+    state: &mut VciState,
+    index: RequestIndex,
+    peer: LinkIndex,
+    word: u64,
+) -> bool {
+    let (entry, link) = (state.slab.entry(index), &mut state.links[peer]);
+    let bytes = entry.record.bytes as usize;
+    let mut data = [0u64; INJECT_BYTES / 8];
+    // SAFETY: the send's memory is readable (contract of isend); `data` holds at least `bytes` bytes (`Way::Inject`).
+    unsafe { pack(entry, 0, data.as_mut_ptr().cast(), bytes) };
+    if !link.has_room_in_order() {
+        return false;
+    }
+    if state.is_traced() {
+        traced::inject(state, index, (peer, word), (&data, bytes));
+    } else {
+        let link = &mut state.links[peer];
+        // SAFETY: a credit is there, and `data` is as long as any injected message.
+        unsafe { inject::write(link, word, data.as_ptr().cast(), bytes) };
+    }
+    true
+}
+
+/// Records that a message has gone, and completes its send unless that waits for something.
+fn sent_by(state: &mut VciState, index: RequestIndex, way: Way, facts: &Facts) {
+    let peer = state.slab.entry(index).send().target;
+    let link = &mut state.links[peer];
+    let wakes = link.wakes;
+    link.ring_doorbell();
+    if state.is_traced() {
+        state.trace_wakes(peer, wakes);
+    }
+    let counter = match way {
+        // Counted by the link.
+        Way::Inject => None,
+        Way::InPlace | Way::Eager => Some(Counter::SendsEager),
+        Way::Offered | Way::Announced => Some(Counter::SendsRendezvous),
+    };
+    if let Some(counter) = counter {
+        state.count(counter);
+        state.count_many(Counter::BytesSent, facts.bytes);
+    }
+    let is_complete = matches!(way, Way::Inject | Way::Eager) && !facts.is_synchronous;
+    if is_complete {
+        state.complete_noted(index);
+    } else {
+        state.slab.record_mut(index).kind = record_kind::SEND_ACTIVE;
+        state.offered += 1;
+    }
 }
 
 /// Writes as much of an operation's eager message as there is room for; true when all of it is written.
@@ -131,7 +166,10 @@ fn transmit_eager(
         bytes: entry.record.bytes as usize,
         position: entry.send().position,
         id: if synchronous { entry.id().0 } else { 0 },
-        aux: first_aux(entry) | if state.is_traced() { TRACED } else { 0 },
+        marks: Marks {
+            typed: entry.has(flag::TYPED),
+            traced: state.is_traced(),
+        },
     };
     let (begun, departure) = (message.position, state.before_sending(peer));
     // SAFETY: a send's memory is readable until it completes (contract of isend).
@@ -141,20 +179,6 @@ fn transmit_eager(
     }
     state.slab.entry_mut(index).send_mut().position = message.position;
     is_written
-}
-
-/// Counts a transmitted message; injected ones are counted by their links.
-fn count_sent(state: &mut VciState, bytes: usize, eager: bool, in_payload: bool) {
-    if bytes <= INJECT_BYTES && eager && !in_payload {
-        return;
-    }
-    let counter = if eager {
-        Counter::SendsEager
-    } else {
-        Counter::SendsRendezvous
-    };
-    state.count(counter);
-    state.count_many(Counter::BytesSent, bytes as u64);
 }
 
 /// Completes a send that waited for its receiver.

@@ -1,30 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Type signatures of messages, where types are checked.
 
-use super::cell;
 use crate::datatype::SentSignature;
 use crate::identity::LinkIndex;
-use crate::request::{RequestEntry, RequestIndex, flag};
+use crate::request::{RequestEntry, RequestIndex};
 use crate::vci::VciState;
-
-/// Auxiliary bits of a cell whose message has a signature.
-pub(super) const TYPED: u16 = 1;
-/// The same of messages that are traced: their receivers do not take the fast path.
-pub(super) const TRACED: u16 = 2;
-
-/// The auxiliary bits of a send's first cell.
-pub(super) fn first_aux(entry: &RequestEntry) -> u16 {
-    if entry.has(flag::TYPED) { TYPED } else { 0 }
-}
+use crate::vci::cell::Signature;
 
 /// Handles a SIGNATURE cell.
-pub(super) fn arrived_signature(state: &mut VciState, index: usize) -> bool {
-    let incoming = &mut state.incoming[index];
-    incoming.signature = Some(Box::new(SentSignature {
-        count: incoming.ring.match_word(),
-        words: std::array::from_fn(|word| incoming.ring.word(word)),
+pub(super) fn arrived_signature(state: &mut VciState, ring: usize, cell: Signature) {
+    state.incoming[ring].signature = Some(Box::new(SentSignature {
+        count: cell.count,
+        words: [
+            cell.first,
+            cell.second,
+            cell.third,
+            cell.fourth,
+            cell.fifth,
+            cell.sixth,
+        ],
     }));
-    true
 }
 
 /// Sends the type signature of a message to the receiver, once; false when the ring has no room.
@@ -42,7 +37,17 @@ pub(super) fn announce(state: &mut VciState, index: RequestIndex, peer: LinkInde
         return true;
     };
     let sender = &mut state.links[peer].sender;
-    if !sender.put_words(cell::SIGNATURE, 0, signature.count, &signature.words) {
+    let [first, second, third, fourth, fifth, sixth] = signature.words;
+    let cell = Signature {
+        count: signature.count,
+        first,
+        second,
+        third,
+        fourth,
+        fifth,
+        sixth,
+    };
+    if !cell.put(sender) {
         return false;
     }
     state.count_other_cell_sent();

@@ -3,13 +3,15 @@
 #![expect(unsafe_code, reason = "data are addresses that programs gave")]
 
 use fabric::ring::INJECT_BYTES;
-use fabric::trace::{TraceControl, TraceKind};
+use fabric::trace::TraceKind;
 
 use super::inject as injection;
-use super::{Handled, cell, eager, hand_injected};
+use super::{Handled, eager, hand_injected};
 use crate::identity::LinkIndex;
 use crate::request::RequestIndex;
 use crate::vci::VciState;
+use crate::vci::cell;
+use crate::vci::cell::Cell;
 use crate::vci::matching::{Key, is_in_order};
 
 /// Words of an injected message.
@@ -69,60 +71,28 @@ pub(super) fn deliver_injected(
     eager::deliver(state, receive, key, data.as_ptr().cast(), bytes);
 }
 
-/// Records a cell without data that has gone to a peer, where messages are traced.
-#[inline]
-pub(super) fn note_sent<const N: usize>(
-    state: &mut VciState,
-    peer: LinkIndex,
-    kind: u8,
-    words: [u64; N],
-) {
-    if state.is_traced() {
-        let told = (words[0], words[N - 1]);
-        let bytes = match kind {
-            cell::TAKEN | cell::LANDED | cell::CTS_PUT => told.1,
-            _ => 0,
-        };
-        let told = (told.0, bytes);
-        state.trace_control(peer, TraceKind::ControlSent, control_of(kind), told);
+impl VciState {
+    /// Records a cell that has gone to a peer, where messages are traced.
+    #[inline]
+    pub(crate) fn trace_cell_sent(&mut self, peer: LinkIndex, cell: &Cell) {
+        if self.is_traced() {
+            self.trace_cell(peer, TraceKind::ControlSent, cell);
+        }
     }
-}
 
-/// Records a cell that has been handled, where messages are traced, unless it brought a message: that has met its receive, or is kept.
-#[inline]
-pub(super) fn note_arrived(state: &mut VciState, ring: usize, kind: u8) {
-    if state.is_traced() {
-        trace_arrived(state, ring, kind);
+    /// Records a cell that has been handled, where messages are traced.
+    #[inline]
+    pub(super) fn trace_cell_arrived(&mut self, ring: usize, cell: &Cell) {
+        if self.is_traced() {
+            let peer = self.incoming[ring].peer;
+            self.trace_cell(peer, TraceKind::ControlArrived, cell);
+        }
     }
-}
 
-#[cold]
-fn trace_arrived(state: &mut VciState, ring: usize, kind: u8) {
-    let incoming = &state.incoming[ring];
-    let word = |index| incoming.ring.word(index);
-    let told = match kind {
-        cell::EAGER | cell::RTS | cell::RTS_DATA | cell::SIGNATURE => return,
-        cell::CHUNK | cell::TAKEN | cell::LANDED | cell::OFFER => (word(0), word(1)),
-        cell::EAGER_CHUNK | cell::EARLY_CHUNK => (0, word(1)),
-        cell::CTS_PUT => (word(0), word(4)),
-        _ => (word(0), 0),
-    };
-    let peer = incoming.peer;
-    state.trace_control(peer, TraceKind::ControlArrived, control_of(kind), told);
-}
-
-const fn control_of(kind: u8) -> TraceControl {
-    match kind {
-        cell::CTS | cell::CTS_REST => TraceControl::Cts,
-        cell::CHUNK | cell::EAGER_CHUNK | cell::EARLY_CHUNK => TraceControl::Chunk,
-        cell::FIN => TraceControl::Fin,
-        cell::CTS_PUT => TraceControl::PutRequest,
-        cell::PUT_DONE => TraceControl::PutDone,
-        cell::OFFER => TraceControl::Offer,
-        cell::TAKEN => TraceControl::Taken,
-        cell::LANDED => TraceControl::Landed,
-        cell::RECALL => TraceControl::Recall,
-        cell::RECALLED => TraceControl::Recalled,
-        _ => TraceControl::Other,
+    #[cold]
+    fn trace_cell(&mut self, peer: LinkIndex, kind: TraceKind, cell: &Cell) {
+        if let Some((control, request, bytes)) = cell.traced() {
+            self.trace_control(peer, kind, control, (request, bytes));
+        }
     }
 }

@@ -4,10 +4,10 @@
 
 use std::ptr::NonNull;
 
-use super::cell;
 use crate::identity::LinkIndex;
 use crate::request::RequestIndex;
 use crate::vci::VciState;
+use crate::vci::cell::{Eager, EagerChunk, Marks};
 
 /// Shortest zero-copy message in bytes: to copy a shorter one takes less time than its operation.
 const LEAST_BYTES: usize = 16 << 10;
@@ -46,11 +46,23 @@ pub(super) fn write(state: &mut VciState, index: RequestIndex, word: u64) -> boo
         }
         let sender = &mut state.links[peer].sender;
         let sent = if position == 0 {
-            let words = [bytes as u64, 0, location, length as u64, 0];
-            sender.put_words(cell::EAGER, 0, word, &words)
+            let cell = Eager {
+                marks: Marks::default(),
+                word,
+                total: bytes as u64,
+                sender: 0,
+                location,
+                bytes: length as u64,
+                ticks: 0,
+            };
+            cell.put(sender)
         } else {
-            let words = [location, length as u64, 0];
-            sender.put_words(cell::EAGER_CHUNK, 0, word, &words)
+            let cell = EagerChunk {
+                location,
+                bytes: length as u64,
+                ticks: 0,
+            };
+            cell.put(sender)
         };
         debug_assert!(sent, "a reservation comes with a cell");
         position += length;

@@ -17,8 +17,8 @@ use sys::sync::{AtomicU32, Mutex, Ordering};
 
 use crate::comm::{Process, ThreadLevel};
 use crate::identity::MOST_VCIS;
-use crate::protocol::PAYLOAD_RULES;
 use crate::settings::{self, Assigned, Settings};
+use crate::vci::cell::PAYLOAD_RULES;
 
 /// Memory of a node's segment.
 const HEAP_BYTES: u64 = 1 << 30;

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use fabric::ring::RingReceiver;
 
+use super::cell::Cell;
 use crate::datatype::SentSignature;
 use crate::identity::LinkIndex;
 use crate::request::RequestIndex;
@@ -33,11 +34,6 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    /// The auxiliary bits of the cell that is being handled.
-    pub(crate) fn aux(&self) -> u16 {
-        self.ring.peek().map_or(0, |arrival| arrival.aux())
-    }
-
     /// The receiving end of a new connection from `peer`.
     pub(crate) const fn new(peer: LinkIndex, ring: RingReceiver) -> Self {
         Self {
@@ -68,9 +64,7 @@ pub(crate) enum Queued {
     /// A send that has not been transmitted.
     Send(RequestIndex),
     /// A control message.
-    Control { kind: u8, words: [u64; 2] },
-    /// The words of a CTS_PUT.
-    Opening(Box<[u64; 6]>),
+    Cell(Box<Cell>),
 }
 
 /// Everything that waits for room towards one peer.

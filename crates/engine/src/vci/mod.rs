@@ -6,6 +6,7 @@
 //! threads, and is the only access to it.
 
 mod bulk;
+pub(crate) mod cell;
 mod chains;
 pub(crate) mod copy_mode;
 mod counts;

@@ -2,7 +2,7 @@
 //! Recording what happens on a VCI (setting `RANKPOINT_TRACE`).
 //!
 //! Nothing of it lies on a fast path: where messages are traced, the fast paths reach no rank ([`crate::progress::Vci::needs_slow_stages`]), and
-//! senders use cells that lead receivers off theirs ([`crate::protocol::cell::INJECT_TRACED`], `TRACED`). Messages of
+//! senders use cells that lead receivers off theirs ([`crate::vci::cell::INJECT_TRACED`], `TRACED`). Messages of
 //! a process that does not trace are therefore not recorded where they arrive. The ring of events is bounded; the oldest ones go first.
 
 use fabric::trace::{TraceControl, TraceEvent, TraceKind, VciTrace};

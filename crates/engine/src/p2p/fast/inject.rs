@@ -13,7 +13,8 @@ use crate::identity::Rank;
 use crate::p2p::arguments::CHECKED;
 use crate::p2p::promised::{Promises, local_rank};
 use crate::progress::{Guard, LockPolicy};
-use crate::protocol::{cell, eager, inject as injection};
+use crate::protocol::{eager, inject as injection};
+use crate::vci::cell;
 use crate::vci::link::Link;
 use crate::vci::matching::in_order_key;
 
@@ -325,8 +326,6 @@ unsafe fn inject_inside<P: Promises, L: LockPolicy>(
     }
     // SAFETY: the memory is readable (caller), the length fits, and a credit is there (both checked).
     unsafe { write_cell::<P>(link, comm, tag, base, bytes) };
-    #[cfg(feature = "ablate-requests")]
-    crate::request::ablation::use_complete_request();
     // One branch for both: neither is likely.
     let attention = link.attention_word();
     // account: thread-safety

@@ -8,9 +8,10 @@ use crate::datatype::Memory;
 use crate::identity::Rank;
 use crate::p2p::send::send_at_once;
 use crate::progress::Vci;
-use crate::protocol::{cell, eager};
+use crate::protocol::eager;
 use crate::request::Status;
 use crate::vci::VciState;
+use crate::vci::cell;
 use crate::vci::matching::Key;
 
 /// Messages that are taken from one ring in a row before the other rings are polled again.

@@ -4,10 +4,11 @@
 use fabric::counters::Counter;
 use fabric::trace::{TraceControl, TraceKind};
 
-use super::super::rendezvous::{chunk_bytes, moment_aux};
-use super::super::{cell, first_aux, is_contiguous, pack_chunk, receiver_prefers_cma};
+use super::super::rendezvous::{chunk_bytes, moment_now};
+use super::super::{is_contiguous, pack_chunk, receiver_prefers_cma};
 use crate::identity::LinkIndex;
-use crate::request::RequestIndex;
+use crate::request::{RequestIndex, flag};
+use crate::vci::cell::{Announced, EarlyChunk, RtsData};
 use crate::vci::{Departure, VciState};
 
 /// Bytes that a sender sends before the CTS: their copy takes a little longer than the CTS takes to arrive.
@@ -55,7 +56,7 @@ pub(in super::super) fn transmit_rts_data(
     let total = state.slab.record(index).bytes as usize;
     let sender = state.slab.id(index).0;
     let most = state.node.chunk_bytes as usize;
-    let moment = moment_aux(state, peer);
+    let moment = moment_now(state, peer);
     loop {
         let entry = state.slab.entry(index);
         let link = &mut state.links[peer];
@@ -83,25 +84,33 @@ pub(in super::super) fn transmit_rts_data(
         let link = &mut state.links[peer];
         let sent = if start == 0 {
             link.early = UNANSWERED;
-            let aux = first_aux(entry) | moment;
             let address = if is_contiguous(entry) {
                 entry.base as u64
             } else {
                 0
             };
             let proof: *const u64 = &raw const *state.node.proof;
-            let words = [
-                total as u64,
+            let cell = RtsData {
+                announced: Announced {
+                    typed: entry.has(flag::TYPED),
+                    moment,
+                },
+                word,
+                total: total as u64,
                 sender,
                 location,
-                bytes as u64,
+                bytes: bytes as u64,
                 address,
-                proof as u64,
-            ];
-            link.sender.put_words(cell::RTS_DATA, aux, word, &words)
+                proof: proof as u64,
+            };
+            cell.put(&mut link.sender)
         } else {
-            link.sender
-                .put_words(cell::EARLY_CHUNK, 0, 0, &[location, bytes as u64, taken])
+            let cell = EarlyChunk {
+                location,
+                bytes: bytes as u64,
+                ticks: taken,
+            };
+            cell.put(&mut link.sender)
         };
         debug_assert!(sent, "a reservation comes with a cell");
         entry.send_mut().position = start + bytes;

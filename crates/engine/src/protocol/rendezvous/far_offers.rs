@@ -10,18 +10,20 @@
 use std::ptr::NonNull;
 
 use fabric::board::{PARTITIONED, kind as record_kind};
+use fabric::claim::OfferNumber;
 use fabric::counters::Counter;
-use fabric::trace::{TraceControl, TraceKind};
+use fabric::trace::TraceKind;
 use fabric::transport::{Opening, PutBegun};
 use protocols::{Key as PairKey, Offer, ReceiveId, SendAction, SendEvent, SendId};
 
-use super::super::{begin_put, cell, is_contiguous, send_control};
+use super::super::{begin_put, is_contiguous, send_control};
 use super::policy::asked_of;
 use crate::identity::LinkIndex;
 use crate::request::{RequestEntry, RequestIndex};
 use crate::settings::Rendezvous;
+use crate::vci::cell::{self, Landed, Offer as OfferCell, Taken};
 use crate::vci::matching::Key;
-use crate::vci::offers::{LEAST_PUT_BYTES, is_of_collective};
+use crate::vci::offers::{LEAST_PUT_BYTES, Moment, is_of_collective};
 use crate::vci::{Departure, VciState, task};
 
 /// Whether a receive that nobody cancels should be offered: always with `write`. With `auto` that of a partition, which takes
@@ -75,16 +77,18 @@ pub(super) fn offer(state: &mut VciState, index: RequestIndex, key: Key) {
     let mut rings = state.incoming.iter();
     let ring = rings.find(|incoming| incoming.peer == key.peer);
     let id = state.slab.id(index).0;
-    let words = [
-        id,
+    let cell = OfferCell {
+        number: OfferNumber(0),
+        word: key.word,
+        receive: id,
         capacity,
-        opening.address,
-        opening.key,
-        0,
-        ring.map_or(0, |incoming| incoming.ring.consumed()),
-    ];
+        place: opening.address,
+        proof: opening.key,
+        claims: 0,
+        consumed: ring.map_or(0, |incoming| incoming.ring.consumed()),
+    };
     let link = &mut state.links[key.peer];
-    if !link.sender.put_words(cell::OFFER, 0, key.word, &words) {
+    if !cell.put(&mut link.sender) {
         // The receive gets its message by an answer to an RTS, as if the sender had dropped the offer.
         return;
     }
@@ -92,18 +96,20 @@ pub(super) fn offer(state: &mut VciState, index: RequestIndex, key: Key) {
     link.ring_doorbell();
     state.count_other_cell_sent();
     state.count(Counter::OffersSent);
-    if state.is_traced() {
-        let told = (id, capacity);
-        state.trace_control(key.peer, TraceKind::ControlSent, TraceControl::Offer, told);
-    }
+    state.trace_cell_sent(key.peer, &cell.into());
 }
 
 /// Handles an OFFER cell of a peer on another node.
-pub(super) fn arrived(state: &mut VciState, ring: usize) {
-    let incoming = &state.incoming[ring];
-    let (peer, word) = (incoming.peer, incoming.ring.match_word());
-    let [receive, capacity, address, key, _, consumed] =
-        std::array::from_fn(|index| incoming.ring.word(index));
+pub(super) fn arrived(state: &mut VciState, peer: LinkIndex, cell: OfferCell) {
+    let OfferCell {
+        word,
+        receive,
+        capacity,
+        place: address,
+        proof: key,
+        consumed,
+        ..
+    } = cell;
     let is_possible =
         state.node.can.puts && capacity != 0 && consumed <= state.links[peer].sender.published();
     if !is_possible {
@@ -122,14 +128,8 @@ pub(super) fn arrived(state: &mut VciState, ring: usize) {
 
 /// Whether a message with a match word may have left since a peer had consumed so many cells.
 fn may_have_left(state: &VciState, peer: LinkIndex, word: u64, consumed: u64) -> bool {
-    let is_message = |kind| {
-        matches!(
-            kind,
-            cell::INJECT | cell::INJECT_TRACED | cell::EAGER | cell::RTS | cell::RTS_DATA
-        )
-    };
     match state.links[peer].sender.published_since(consumed) {
-        Some(mut cells) => cells.any(|cell| cell.match_word == word && is_message(cell.kind)),
+        Some(mut cells) => cells.any(|cell| cell.match_word == word && cell::is_message(cell.kind)),
         None => true,
     }
 }
@@ -214,10 +214,20 @@ fn tell(state: &mut VciState, peer: LinkIndex, event: SendEvent) {
     for action in known.handle(event) {
         match action {
             SendAction::SendTaken { receive, bytes, .. } => {
-                send_control(state, peer, cell::TAKEN, [receive.0, bytes]);
+                let receive = receive.0;
+                send_control(state, peer, Taken { receive, bytes });
             }
             SendAction::SendLanded { receive, bytes, .. } => {
-                send_control(state, peer, cell::LANDED, [receive.0, bytes]);
+                let (moment, receive) = (Moment::NONE, receive.0);
+                send_control(
+                    state,
+                    peer,
+                    Landed {
+                        moment,
+                        receive,
+                        bytes,
+                    },
+                );
             }
             // The send is complete when the put has left its memory.
             _ => {}

@@ -43,9 +43,9 @@ pub(super) use far_offers::note_put_ended;
 pub(super) use offers::{Answer, arrived_offer, note_answered, write_offered};
 pub(crate) use offers::{may_be_offered, note_posted};
 pub(crate) use pipeline::push_streams;
-pub(super) use pipeline::{arrived_chunk, chunk_bytes, copy_chunk, stream};
-pub(super) use policy::{cma_policy, moment_aux, note_announced};
+pub(super) use pipeline::{chunk_bytes, copy_chunk, stream};
+pub(super) use policy::{cma_policy, moment_now, note_announced};
 pub(super) use receiver::{
-    arrived_landed, arrived_rts, arrived_taken, await_chunks, begin, fetch_at_once,
+    arrived_landed, arrived_rts, arrived_taken, begin, fetch_at_once, request_data,
 };
 pub(super) use sender::{answered, arrived_cts, arrived_fin, transmit_rts};

@@ -7,12 +7,12 @@
 //! Which offer meets which message is decided by the state machines of crate `protocols`; this file feeds them and does what they say.
 
 use fabric::board::kind as record_kind;
-use fabric::claim::{ClaimTable, MOST_OFFERS, OfferNumber};
+use fabric::claim::{ClaimTable, MOST_OFFERS};
 use fabric::counters::Counter;
-use fabric::trace::{TraceControl, TraceKind};
+use fabric::trace::TraceKind;
 use protocols::{Key as PairKey, Kind, ReceiveId, SendAction, SendEvent, SendId};
 
-use super::super::{cell, complete_offered, is_contiguous, named_by_peer, send_control};
+use super::super::{complete_offered, is_contiguous, named_by_peer, send_control};
 use super::far_offers;
 use super::movers::write_landing;
 use super::policy::{note_post, rendezvous_of, weighs_offers};
@@ -21,8 +21,9 @@ use super::stream;
 use crate::identity::LinkIndex;
 use crate::request::{RequestEntry, RequestId, RequestIndex};
 use crate::settings::Rendezvous;
+use crate::vci::cell::{self, Landed, Offer, Taken};
 use crate::vci::matching::{Key, is_in_order};
-use crate::vci::offers::{Landing, Place};
+use crate::vci::offers::{Landing, Moment, Place};
 use crate::vci::{Departure, VciState};
 
 /// In the word of an OFFER that locates the memory: it is an offset of the node segment.
@@ -87,22 +88,20 @@ fn offer_receive(state: &mut VciState, index: RequestIndex, key: Key) {
     let proof: *const u64 = &raw const *state.node.proof;
     let mut rings = state.incoming.iter();
     let ring = rings.find(|incoming| incoming.peer == key.peer);
-    let words = [
-        entry.id().0,
+    let cell = Offer {
+        number: grant.number,
+        word: key.word,
+        receive: entry.id().0,
         capacity,
         place,
-        proof as u64,
-        grant.table | grant.slot as u64,
-        ring.map_or(0, |incoming| incoming.ring.consumed()),
-    ];
-    let sender = &mut state.links[key.peer].sender;
-    if sender.put_words(cell::OFFER, grant.number.0, key.word, &words) {
+        proof: proof as u64,
+        claims: grant.table | grant.slot as u64,
+        consumed: ring.map_or(0, |incoming| incoming.ring.consumed()),
+    };
+    if cell.put(&mut state.links[key.peer].sender) {
         state.count_other_cell_sent();
         state.count(Counter::OffersSent);
-        if state.is_traced() {
-            let told = (state.slab.id(index).0, capacity);
-            state.trace_control(key.peer, TraceKind::ControlSent, TraceControl::Offer, told);
-        }
+        state.trace_cell_sent(key.peer, &cell.into());
     } else {
         // Nobody knows of the offer.
         let _ = state.posted.reclaim(&mut state.slab, index);
@@ -144,19 +143,24 @@ fn is_far(state: &VciState, peer: LinkIndex) -> bool {
 }
 
 /// Handles an OFFER cell.
-pub(in super::super) fn arrived_offer(state: &mut VciState, ring: usize) -> bool {
-    let incoming = &state.incoming[ring];
-    if is_far(state, incoming.peer) {
-        far_offers::arrived(state, ring);
-        return true;
+pub(in super::super) fn arrived_offer(state: &mut VciState, peer: LinkIndex, cell: Offer) {
+    if is_far(state, peer) {
+        far_offers::arrived(state, peer, cell);
+        return;
     }
-    let (peer, word) = (incoming.peer, incoming.ring.match_word());
-    let number = incoming.aux();
-    let [receive, capacity, place, proof, table, consumed] =
-        std::array::from_fn(|index| incoming.ring.word(index));
+    let Offer {
+        number,
+        word,
+        receive,
+        capacity,
+        place,
+        proof,
+        claims,
+        consumed,
+    } = cell;
     let segment = &state.node.handle;
-    let slot = (table & SLOT_MASK) as usize;
-    let claims = ClaimTable::at(segment, table & !SLOT_MASK);
+    let slot = (claims & SLOT_MASK) as usize;
+    let claims = ClaimTable::at(segment, claims & !SLOT_MASK);
     let place = match place & IN_SEGMENT {
         0 => Some(Place::Private(place, proof)),
         _ => segment
@@ -169,14 +173,14 @@ pub(in super::super) fn arrived_offer(state: &mut VciState, ring: usize) -> bool
         && consumed <= state.links[peer].sender.published();
     let (true, Some(claims), Some(place)) = (is_possible, claims, place) else {
         state.blame(peer, "offered memory that it cannot have");
-        return true;
+        return;
     };
     let landing = Landing {
         receive,
         place,
         claims,
         slot,
-        number: OfferNumber(number),
+        number,
     };
     let offers = state.known.obtain(peer);
     offers.consumed = offers.consumed.max(consumed);
@@ -184,7 +188,6 @@ pub(in super::super) fn arrived_offer(state: &mut VciState, ring: usize) -> bool
     let open = offers.oldest_open(word);
     let is_blocked = open.is_some_and(|position| is_blocked(state, peer, word, position));
     drive(state, peer, SendEvent::Rtr { offer, is_blocked });
-    true
 }
 
 /// Whether a message with a match word may be on its way to a peer, in the cells before position `end`: the peer may give it the next
@@ -200,8 +203,8 @@ fn is_blocked(state: &mut VciState, peer: LinkIndex, word: u64, end: u64) -> boo
         .take_while(|&(position, _)| position < end)
         .filter(|(_, cell)| cell.match_word == word)
         .any(|(_, cell)| match cell.kind {
-            cell::INJECT | cell::INJECT_TRACED | cell::EAGER => true,
-            cell::RTS | cell::RTS_DATA => is_waiting(cell.words[1]),
+            cell::INJECT | cell::INJECT_TRACED | cell::Eager::KIND => true,
+            cell::Rts::KIND | cell::RtsData::KIND => is_waiting(cell.words[1]),
             _ => false,
         })
 }
@@ -352,10 +355,25 @@ fn execute(state: &mut VciState, peer: LinkIndex, action: SendAction) -> Option<
             });
         }
         SendAction::SendTaken { receive, bytes, .. } => {
-            say(state, peer, cell::TAKEN, receive, bytes);
+            let receive = landing_of(state, peer, receive);
+            if let Some(receive) = receive {
+                send_control(state, peer, Taken { receive, bytes });
+            }
         }
         SendAction::SendLanded { receive, bytes, .. } => {
-            say(state, peer, cell::LANDED, receive, bytes);
+            let receive = landing_of(state, peer, receive);
+            if let Some(receive) = receive {
+                let moment = Moment::NONE;
+                send_control(
+                    state,
+                    peer,
+                    Landed {
+                        moment,
+                        receive,
+                        bytes,
+                    },
+                );
+            }
         }
         SendAction::Push { send, receive } => push(state, peer, send, receive),
         SendAction::Complete { send } => {
@@ -399,11 +417,10 @@ fn trace_written(state: &mut VciState, peer: LinkIndex, send: SendId, receive: R
     }
 }
 
-/// Tells the owner of an offered receive of a message of so many bytes.
-fn say(state: &mut VciState, peer: LinkIndex, kind: u8, receive: ReceiveId, bytes: u64) {
-    if let Some(landing) = state.known.obtain(peer).landing(receive) {
-        send_control(state, peer, kind, [landing.receive, bytes]);
-    }
+/// The offered receive, as its owner names it.
+fn landing_of(state: &mut VciState, peer: LinkIndex, receive: ReceiveId) -> Option<u64> {
+    let landing = state.known.obtain(peer).landing(receive)?;
+    Some(landing.receive)
 }
 
 /// Sends the data of a send in chunks to an offered receive.

@@ -15,10 +15,10 @@ use super::offers_tests::{
 use crate::comm::Process;
 use crate::identity::LinkIndex;
 use crate::p2p::{ANY_SOURCE_RANK, ANY_TAG_VALUE, Mode, irecv};
-use crate::protocol::cell;
 use crate::request::RequestId;
 use crate::settings::{Rendezvous, Settings};
 use crate::testing::{on_ranks_with, shares_memory};
+use crate::vci::cell::Offer;
 
 /// A message and its receive, and what both ranks count: requests, pulls, dones, offers sent and used, crossings, fast receives, landed.
 struct Row {
@@ -233,9 +233,17 @@ fn a_peer_that_offers_more_than_it_may_is_named() {
             let peer = LinkIndex::new(1);
             state.links.connect(&mut state.transport, peer).unwrap();
             for _ in 0..17 {
-                let words = [7, LONG as u64, address, address, claims.offset() | 3, 0];
-                let sender = &mut state.links[peer].sender;
-                assert!(sender.put_words(cell::OFFER, number.0, 5, &words));
+                let offer = Offer {
+                    number,
+                    word: 5,
+                    receive: 7,
+                    capacity: LONG as u64,
+                    place: address,
+                    proof: address,
+                    claims: claims.offset() | 3,
+                    consumed: 0,
+                };
+                assert!(offer.put(&mut state.links[peer].sender));
             }
             drop(guard);
             meet.wait();

@@ -18,10 +18,10 @@ use crate::completion::{cancel, free, wait};
 use crate::create::dup;
 use crate::identity::LinkIndex;
 use crate::p2p::{Memory, Mode, irecv, isend};
-use crate::protocol::cell;
 use crate::request::RequestId;
 use crate::settings::Rendezvous;
 use crate::testing::{on_ranks_with, shares_memory};
+use crate::vci::cell;
 
 /// A receive of rank 1 on a communicator; callers keep the buffer until it is complete.
 fn post_on(comm: &Comm, buffer: &mut Buffer) -> RequestId {
@@ -286,7 +286,7 @@ fn offers_that_cannot_be_are_faults_of_their_sender() {
                     false => value,
                 };
                 let sender = &mut state.links[peer].sender;
-                assert!(sender.put_words(cell::OFFER, offer.0, 5, &words));
+                assert!(sender.put_words(cell::Offer::KIND, offer.0, 5, &words));
                 drop(guard);
                 meet.wait();
                 meet.wait();

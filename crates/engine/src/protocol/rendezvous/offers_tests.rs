@@ -14,11 +14,14 @@ use crate::identity::PeerIndex;
 use crate::p2p::persistent::{recv_init, start};
 use crate::p2p::probe::iprobe;
 use crate::p2p::{ANY_SOURCE_RANK, ANY_TAG_VALUE, Memory, Mode, irecv, isend};
-use crate::protocol::{cell, send_control};
+use crate::protocol::send_control;
 use crate::request::RequestId;
 use crate::settings::{Rendezvous, Settings};
 use crate::testing::{on_ranks_with, shares_memory};
+use crate::vci::cell::{Cell, Landed, Offer, Taken};
+use crate::vci::offers::Moment;
 use crate::{Error, ErrorClass};
+use fabric::claim::OfferNumber;
 
 pub(super) const EAGER: usize = 4 << 10;
 pub(super) const LONG: usize = 100_000;
@@ -503,13 +506,32 @@ fn a_peer_that_breaks_the_rules_is_named() {
         return;
     }
     let meet = Barrier::new(2);
-    let wrong: [(u8, [u64; 2], &str); 4] = [
-        (cell::LANDED, [7, 8], "does not exist"),
-        (cell::TAKEN, [7, 8], "does not exist"),
-        (cell::OFFER, [1, 2], "offered memory that it cannot have"),
-        (cell::LANDED, [0, 8], "had not claimed"),
+    let landed = |receive| Landed {
+        moment: Moment::NONE,
+        receive,
+        bytes: 8,
+    };
+    let taken = Taken {
+        receive: 7,
+        bytes: 8,
+    };
+    let offer = Offer {
+        number: OfferNumber(0),
+        word: 0,
+        receive: 1,
+        capacity: 2,
+        place: 0,
+        proof: 0,
+        claims: 0,
+        consumed: 0,
+    };
+    let wrong: [(Cell, &str); 4] = [
+        (landed(7).into(), "does not exist"),
+        (taken.into(), "does not exist"),
+        (offer.into(), "offered memory that it cannot have"),
+        (landed(0).into(), "had not claimed"),
     ];
-    for (kind, words, expected) in wrong {
+    for (cell, expected) in wrong {
         let texts = on_ranks_with(&settings(Rendezvous::Write), 2, |process| {
             let mut buffer = Buffer::new(LONG);
             let offered = (process.rank() == 1).then(|| post(process, &mut buffer, TAG));
@@ -517,16 +539,16 @@ fn a_peer_that_breaks_the_rules_is_named() {
             if process.rank() == 0 {
                 let mut guard = process.vci().enter();
                 let state = &mut *guard;
-                let mut words = words;
-                if words[0] == 0 {
+                let mut cell = cell;
+                if let Cell::Landed(Landed { receive: 0, .. }) = cell {
                     // The receive of the offer that is in the ring.
                     while state.incoming.is_empty() {
                         state.progress();
                     }
-                    words[0] = state.known.first_receive();
+                    cell = landed(state.known.first_receive()).into();
                 }
                 let peer = crate::identity::LinkIndex::new(1);
-                send_control(state, peer, kind, words);
+                send_control(state, peer, cell);
             }
             meet.wait();
             let text = offered.map(|request| {

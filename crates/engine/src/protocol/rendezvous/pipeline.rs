@@ -5,13 +5,14 @@ use fabric::board::kind as record_kind;
 use fabric::trace::{TraceControl, TraceKind};
 
 use super::super::{
-    cell, chunk_at, complete_offered, named_by_peer, pack_chunk, release_chunk, unpack_chunk,
+    chunk_at, complete_offered, named_by_peer, pack_chunk, release_chunk, unpack_chunk,
 };
 use super::offers::{Answer, note_answered};
 use super::policy::note_copied;
 use crate::identity::LinkIndex;
 use crate::request::{RequestIndex, SendBody};
 use crate::vci::VciState;
+use crate::vci::cell::Chunk;
 use crate::vci::link::{QUANTUM_BYTES, Streams};
 
 /// Length of the first and of the last chunks.
@@ -110,8 +111,13 @@ fn push_chunks(
         let taken = unsafe { pack_chunk(state, index, position, target, bytes) };
         note_copied(state);
         let link = &mut state.links[peer];
-        let words = [receiver, bytes as u64, location, taken];
-        if !link.sender.put_words(cell::CHUNK, 0, 0, &words) {
+        let cell = Chunk {
+            receiver,
+            bytes: bytes as u64,
+            location,
+            ticks: taken,
+        };
+        if !cell.put(&mut link.sender) {
             state.fail_with("a reserved cell was not available".to_owned());
             return chunks;
         }
@@ -127,26 +133,20 @@ fn push_chunks(
     }
 }
 
-/// Handles a CHUNK cell. Chunks beyond what a truncated receive wants are dropped.
-pub(in super::super) fn arrived_chunk(state: &mut VciState, ring: usize) -> bool {
-    let incoming = &state.incoming[ring];
-    let words = std::array::from_fn(|index| incoming.ring.word(index));
-    copy_chunk(state, ring, words);
-    true
-}
-
-/// Copies a chunk, given the receive's id, the chunk's bytes and its location, to the next free part of the receive.
-pub(in super::super) fn copy_chunk(
-    state: &mut VciState,
-    ring: usize,
-    [id, bytes, location, taken]: [u64; 4],
-) {
+/// Copies a chunk to the next free part of the receive. Chunks beyond what a truncated receive wants are dropped.
+pub(in super::super) fn copy_chunk(state: &mut VciState, ring: usize, chunk: Chunk) {
+    let Chunk {
+        receiver,
+        bytes,
+        location,
+        ticks,
+    } = chunk;
     let peer = state.incoming[ring].peer;
     let Some(payload) = chunk_at(state, ring, location, bytes) else {
         state.blame(peer, "described a chunk outside its ring");
         return;
     };
-    let active = named_by_peer(state, id).filter(|&index| {
+    let active = named_by_peer(state, receiver).filter(|&index| {
         let record = state.slab.record(index);
         record.kind == record_kind::RECEIVE_ACTIVE && record.peer == peer
     });
@@ -157,12 +157,12 @@ pub(in super::super) fn copy_chunk(
     let receive = state.slab.entry(index).receive();
     let fitting = (bytes as usize).min(receive.wanted - receive.position);
     // SAFETY: the receive's buffer is writable for `wanted` bytes (contract of irecv); the ring checked the payload.
-    unsafe { unpack_chunk(state, index, payload.as_ptr(), fitting, taken) };
+    unsafe { unpack_chunk(state, index, payload.as_ptr(), fitting, ticks) };
     note_copied(state);
     let receive = state.slab.entry(index).receive();
     if receive.position == receive.wanted {
         if receive.is_offered() {
-            state.posted.chunks_done(id);
+            state.posted.chunks_done(receiver);
         }
         state.close_open(index);
         state.complete_noted(index);

@@ -37,11 +37,11 @@ pub(super) fn weighs_offers(state: &VciState, peer: LinkIndex) -> bool {
         && !state.links[peer].is_remote()
 }
 
-/// The moment of a cell that announces a message, or says that one has been written, in its auxiliary bits; 0 where nobody looks at it.
-pub(in super::super) fn moment_aux(state: &VciState, peer: LinkIndex) -> u16 {
+/// The moment of a cell that announces a message, or says that one has been written; none where nobody reads it.
+pub(in super::super) fn moment_now(state: &VciState, peer: LinkIndex) -> Moment {
     match weighs_offers(state, peer) {
-        true => Moment::at(clock::ticks()).to_aux(),
-        false => 0,
+        true => Moment::at(clock::ticks()),
+        false => Moment::NONE,
     }
 }
 
@@ -52,11 +52,11 @@ pub(super) fn note_copied(state: &mut VciState) {
     }
 }
 
-/// For how long a message could have been on its way without this rank, which was outside the library: since the moment in its cell's
-/// auxiliary bits, or since this rank last copied.
-fn lain(state: &VciState, aux: u16, now: u64) -> u64 {
+/// For how long a message could have been on its way without this rank, which was outside the library: since the moment in its cell, or
+/// since this rank last copied.
+fn lain(state: &VciState, moment: Moment, now: u64) -> u64 {
     let since_copy = now.saturating_sub(state.offer_gains.copied_at);
-    Moment::of_aux(aux).until(now).min(since_copy)
+    moment.until(now).min(since_copy)
 }
 
 /// Notes when a long receive is posted.
@@ -73,7 +73,7 @@ pub(in super::super) fn note_announced(
     receive: RequestIndex,
     peer: LinkIndex,
     bytes: u64,
-    aux: u16,
+    moment: Moment,
 ) {
     let entry = state.slab.entry(receive);
     let capacity = entry.record.bytes;
@@ -86,19 +86,24 @@ pub(in super::super) fn note_announced(
     };
     let now = clock::ticks();
     let since_post = now.saturating_sub(entry.receive().posted_at);
-    let lain = lain(state, aux, now).min(since_post);
+    let lain = lain(state, moment, now).min(since_post);
     if let Some(gain) = state.offer_gains.of(peer, capacity) {
         gain.note_announced(lain, prices);
     }
 }
 
 /// Notes that a message was written into an offered receive, and when.
-pub(super) fn note_landed(state: &mut VciState, receive: RequestIndex, peer: LinkIndex, aux: u16) {
+pub(super) fn note_landed(
+    state: &mut VciState,
+    receive: RequestIndex,
+    peer: LinkIndex,
+    moment: Moment,
+) {
     if !weighs_offers(state, peer) {
         return;
     }
     let capacity = state.slab.entry(receive).receive().capacity;
-    let lain = lain(state, aux, clock::ticks());
+    let lain = lain(state, moment, clock::ticks());
     if let Some(gain) = state.offer_gains.of(peer, capacity) {
         gain.note_landed(lain);
     }

@@ -5,15 +5,14 @@ use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
 use fabric::trace::TraceKind;
 
-use super::super::{
-    cell, complete_offered, early, first_aux, is_contiguous, named_by_peer, receiver_prefers_cma,
-};
+use super::super::{complete_offered, early, is_contiguous, named_by_peer, receiver_prefers_cma};
 use super::offers::{Answer, note_answered};
-use super::policy::{moment_aux, rendezvous_of};
+use super::policy::{moment_now, rendezvous_of};
 use super::stream;
 use crate::identity::LinkIndex;
-use crate::request::{RequestId, RequestIndex};
+use crate::request::{RequestId, RequestIndex, flag};
 use crate::vci::VciState;
+use crate::vci::cell::{Announced, Cts, Fin, Rts};
 
 /// Sends the RTS of a send, with data where that helps; false when the ring has no room.
 pub(in super::super) fn transmit_rts(
@@ -59,18 +58,21 @@ pub(super) fn announce(
     } else {
         0
     };
-    let aux = first_aux(entry) | moment_aux(state, peer);
     let proof: *const u64 = &raw const *state.node.proof;
-    let words = [
-        entry.record.bytes,
-        state.slab.id(index).0,
+    let cell = Rts {
+        announced: Announced {
+            typed: entry.has(flag::TYPED),
+            moment: moment_now(state, peer),
+        },
+        word,
+        total: entry.record.bytes,
+        sender: entry.id().0,
         address,
-        shared.unwrap_or(0),
-        proof as u64,
-    ];
+        shared: shared.unwrap_or(0),
+        proof: proof as u64,
+    };
     let departure = state.before_sending(peer);
-    let sender = &mut state.links[peer].sender;
-    if !sender.put_words(cell::RTS, aux, word, &words) {
+    if !cell.put(&mut state.links[peer].sender) {
         return false;
     }
     if state.is_traced() {
@@ -82,11 +84,14 @@ pub(super) fn announce(
 }
 
 /// Handles a CTS or CTS_REST cell: the receiver wants the data in chunks, all of them or those not sent yet.
-pub(in super::super) fn arrived_cts(state: &mut VciState, ring: usize, goes_on: bool) -> bool {
-    let incoming = &state.incoming[ring];
-    let (peer, sender, receiver) = (incoming.peer, incoming.ring.word(0), incoming.ring.word(1));
+pub(in super::super) fn arrived_cts(
+    state: &mut VciState,
+    peer: LinkIndex,
+    Cts { sender, receiver }: Cts,
+    goes_on: bool,
+) {
     let Some(index) = answered(state, peer, sender) else {
-        return true;
+        return;
     };
     early::note_answer(state, index, goes_on);
     let send = state.slab.entry_mut(index).send_mut();
@@ -95,7 +100,6 @@ pub(in super::super) fn arrived_cts(state: &mut VciState, ring: usize, goes_on: 
         send.position = 0;
     }
     stream(state, peer, index);
-    true
 }
 
 /// The send that a peer's CTS names; `None`, and a fault, when it was not offered or is answered already.
@@ -125,9 +129,7 @@ fn is_answered(state: &VciState, index: RequestIndex, sender: u64) -> bool {
 }
 
 /// Handles a FIN cell: the receiver has all it wants.
-pub(in super::super) fn arrived_fin(state: &mut VciState, ring: usize) -> bool {
-    let incoming = &state.incoming[ring];
-    let (peer, sender) = (incoming.peer, incoming.ring.word(0));
+pub(in super::super) fn arrived_fin(state: &mut VciState, peer: LinkIndex, Fin { sender }: Fin) {
     match named_by_peer(state, sender).filter(|&index| state.slab.entry(index).sends_to(peer)) {
         Some(index)
             if state.slab.record(index).kind == record_kind::SEND_ACTIVE
@@ -140,5 +142,4 @@ pub(in super::super) fn arrived_fin(state: &mut VciState, ring: usize) -> bool {
         }
         _ => state.blame(peer, "acknowledged a message that was not sent"),
     }
-    true
 }

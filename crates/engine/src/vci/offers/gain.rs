@@ -119,6 +119,8 @@ impl OfferGain {
 pub(crate) struct Moment(u16);
 
 impl Moment {
+    /// The moment of a cell that nobody compares.
+    pub(crate) const NONE: Self = Self(0);
     /// Ticks of a step, as a power of two.
     const STEP: u32 = 11;
     /// Steps that count as none: clocks of processors differ a little.

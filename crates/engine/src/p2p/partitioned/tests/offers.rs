@@ -12,8 +12,11 @@ use super::super::messages::{CHANNELS, data_word};
 use super::exchanges::*;
 use crate::identity::{LinkIndex, Rank};
 use crate::p2p::{Mode, irecv, isend, send_at_once};
-use crate::protocol::{cell, send_control};
+use crate::protocol::send_control;
 use crate::settings::{self, Rendezvous};
+use crate::vci::cell::{Cell, Fin, Landed, Offer, Taken};
+use crate::vci::offers::Moment;
+use fabric::claim::OfferNumber;
 
 const PARTITIONS: usize = 3;
 const LONG: usize = 100_000;
@@ -242,7 +245,29 @@ fn eager_messages_that_take_offered_receives_end_the_offers() {
 
 #[test]
 fn cells_of_offers_that_cannot_be_are_faults_of_their_sender() {
-    for kind in [cell::OFFER, cell::TAKEN, cell::LANDED] {
+    let (receive, bytes) = (u64::MAX, 1 << 40);
+    let offer = Offer {
+        number: OfferNumber(0),
+        word: data_word(3, 0),
+        receive: 7,
+        capacity: 1 << 20,
+        place: 4096,
+        proof: 7,
+        claims: 0,
+        consumed: 1 << 40,
+    };
+    let moment = Moment::NONE;
+    let cells: [Cell; 3] = [
+        offer.into(),
+        Taken { receive, bytes }.into(),
+        Landed {
+            moment,
+            receive,
+            bytes,
+        }
+        .into(),
+    ];
+    for cell in cells {
         let told = AtomicU32::new(0);
         on_nodes(|member, _| {
             let comm = member.world();
@@ -251,14 +276,7 @@ fn cells_of_offers_that_cannot_be_are_faults_of_their_sender() {
                 let peer = peer(comm);
                 let state = &mut *guard;
                 state.links.connect(&mut state.transport, peer).unwrap();
-                if kind == cell::OFFER {
-                    let words = [7, 1 << 20, 4096, 7, 0, 1 << 40];
-                    let link = &mut state.links[peer];
-                    assert!(link.sender.put_words(kind, 0, data_word(3, 0), &words));
-                    link.ring_doorbell();
-                } else {
-                    send_control(state, peer, kind, [u64::MAX, 1 << 40]);
-                }
+                send_control(state, peer, cell);
                 while told.load(Ordering::Relaxed) == 0 {
                     state.progress();
                 }
@@ -313,12 +331,8 @@ fn an_end_of_a_put_that_has_not_ended_is_a_fault_of_its_receiver() {
                 comm.vci().enter().progress();
             }
             let mut guard = comm.vci().enter();
-            send_control(
-                &mut guard,
-                peer,
-                cell::FIN,
-                [put.load(Ordering::Relaxed), 0],
-            );
+            let sender = put.load(Ordering::Relaxed);
+            send_control(&mut guard, peer, Fin { sender });
             drop(guard);
             while told.load(Ordering::Relaxed) == 0 {
                 std::hint::spin_loop();

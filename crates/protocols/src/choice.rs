@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How a message travels: two tables, of what a sender does with a message and of how a receiver gets an announced one. The engine goes
+//! through them, and `rankpoint explain message` prints them.
+//!
+//! The order of a table is the choice: the first row that fits wins. A row may fail when it is tried, where only the attempt shows that
+//! (an offer that another message has taken, memory that the system protects); then the next one is tried.
+
+/// Bytes of a message that fit into a cell beside its header.
+pub const INJECT_BYTES: u64 = 48;
+
+/// What decides how a message travels. Gathered once for a send.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Facts {
+    /// Packed length of the message.
+    pub bytes: u64,
+    /// Longest eager message to this receiver.
+    pub eager_bytes: u64,
+    /// Whether a part of it has left as an eager message.
+    pub is_begun: bool,
+    /// Whether the send completes only when matched.
+    pub is_synchronous: bool,
+    /// Whether the receiver compares its type with that of the receive.
+    pub is_typed: bool,
+    /// Whether its data are one run of bytes.
+    pub is_contiguous: bool,
+    /// Whether the receiver keeps so many unexpected messages of this sender that it takes no further eager ones.
+    pub is_throttled: bool,
+    /// Whether the receiver reads messages of this length out of the sender's memory faster than both copy them, also within the eager
+    /// limit.
+    pub reads_rather: bool,
+    /// Whether the network takes data of this length out of the memory of the program, and the program may have to wait for it.
+    pub leaves_in_place: bool,
+    /// Whether the receiver may have offered the memory of the receive.
+    pub may_be_offered: bool,
+}
+
+/// What a sender does with a message.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Way {
+    /// Header and data go in one cell.
+    Inject,
+    /// The network takes the data out of the memory of the program; nothing waits for the receiver.
+    InPlace,
+    /// The data go through the ring behind the header; nothing waits for the receiver.
+    Eager,
+    /// The sender writes the data into the memory that the receiver has offered.
+    Offered,
+    /// The sender announces the message (RTS), and the receiver gets the data ([`FETCHES`]).
+    Announced,
+}
+
+/// A way, and when it is gone.
+#[derive(Clone, Copy, Debug)]
+pub struct Protocol {
+    /// What the sender does.
+    pub way: Way,
+    /// In messages to users.
+    pub name: &'static str,
+    /// The rule in words.
+    pub rule: &'static str,
+    /// Whether a message may go this way.
+    pub fits: fn(&Facts) -> bool,
+}
+
+/// The protocols of a send, in the order in which they are tried. The last one fits every message.
+pub const PROTOCOLS: [Protocol; 5] = [
+    Protocol {
+        way: Way::Inject,
+        name: "inject",
+        rule: "a message of up to 48 bytes fits in one cell",
+        fits: |facts| {
+            facts.bytes <= INJECT_BYTES
+                && !facts.is_synchronous
+                && !facts.is_throttled
+                && !facts.is_typed
+        },
+    },
+    Protocol {
+        way: Way::InPlace,
+        name: "eager in place",
+        rule: "the network takes the data of an eager message of 16 KiB and more out of the memory of the program",
+        fits: |facts| {
+            facts.leaves_in_place
+                && facts.is_contiguous
+                && !facts.is_synchronous
+                && !facts.is_typed
+                && is_eager(facts)
+        },
+    },
+    Protocol {
+        way: Way::Eager,
+        name: "eager",
+        rule: "RANKPOINT_EAGER_BYTES: a message up to the eager limit needs no handshake",
+        fits: is_eager,
+    },
+    Protocol {
+        way: Way::Offered,
+        name: "offered",
+        rule: "a receive is offered if it may be, and if the setting says so",
+        fits: |facts| facts.may_be_offered && !facts.is_typed,
+    },
+    Protocol {
+        way: Way::Announced,
+        name: "announced",
+        rule: "every other message is announced, and its receiver gets the data",
+        fits: |_| true,
+    },
+];
+
+/// A message that needs no handshake: one that has begun as such goes on, whatever has changed.
+const fn is_eager(facts: &Facts) -> bool {
+    let fits = facts.bytes <= facts.eager_bytes && !facts.is_throttled;
+    facts.is_begun || fits && (facts.is_synchronous || !facts.reads_rather)
+}
+
+/// The first way that fits.
+#[inline]
+pub fn way_of(facts: &Facts) -> Way {
+    let fits = |protocol: &&Protocol| (protocol.fits)(facts);
+    PROTOCOLS
+        .iter()
+        .find(fits)
+        .map_or(Way::Announced, |protocol| protocol.way)
+}
+
+/// How a receiver gets the data of an announced message.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Fetch {
+    /// It copies them out of memory that both share.
+    Shared,
+    /// It copies them from one of its own buffers to another.
+    Own,
+    /// It reads them out of the private memory of the sender.
+    Read,
+    /// It opens its memory, and the sender puts them there.
+    Put,
+    /// It requests chunks, which both copy at the same time.
+    Chunks,
+}
+
+/// A way to get data, and when it is gone.
+#[derive(Clone, Copy, Debug)]
+pub struct FetchRow {
+    /// What the receiver does.
+    pub fetch: Fetch,
+    /// In messages to users.
+    pub name: &'static str,
+    /// The rule in words.
+    pub rule: &'static str,
+}
+
+/// What a receiver tries, in this order; the last one works for every message.
+pub const FETCHES: [FetchRow; 5] = [
+    FetchRow {
+        fetch: Fetch::Shared,
+        name: "copy",
+        rule: "data in memory of MPI_Alloc_mem are copied by the receiver alone, up to the length from which two cores are faster",
+    },
+    FetchRow {
+        fetch: Fetch::Own,
+        name: "own",
+        rule: "a message to the same process is one copy",
+    },
+    FetchRow {
+        fetch: Fetch::Read,
+        name: "read",
+        rule: "the receiver measures which is faster for messages of such a length, reading alone or chunks",
+    },
+    FetchRow {
+        fetch: Fetch::Put,
+        name: "put",
+        rule: "between nodes the network writes a contiguous message of 16 KiB and more into the memory of the receive",
+    },
+    FetchRow {
+        fetch: Fetch::Chunks,
+        name: "chunks",
+        rule: "all other data go in chunks, which both sides copy at the same time",
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Facts = Facts {
+        bytes: 48,
+        eager_bytes: 1024,
+        is_begun: false,
+        is_synchronous: false,
+        is_typed: false,
+        is_contiguous: true,
+        is_throttled: false,
+        reads_rather: false,
+        leaves_in_place: false,
+        may_be_offered: false,
+    };
+    const LONG: Facts = Facts {
+        bytes: 1025,
+        ..SHORT
+    };
+
+    #[test]
+    fn the_length_decides_where_nothing_else_does() {
+        let way = |bytes| way_of(&Facts { bytes, ..SHORT });
+        assert_eq!([0, 48].map(way), [Way::Inject; 2]);
+        assert_eq!([49, 1024].map(way), [Way::Eager; 2]);
+        assert_eq!(way(1025), Way::Announced);
+    }
+
+    #[test]
+    fn what_needs_an_answer_or_a_signature_is_not_injected() {
+        let changed = |change: fn(&mut Facts)| {
+            let mut facts = SHORT;
+            change(&mut facts);
+            way_of(&facts)
+        };
+        assert_eq!(changed(|facts| facts.is_synchronous = true), Way::Eager);
+        assert_eq!(changed(|facts| facts.is_typed = true), Way::Eager);
+        assert_eq!(changed(|facts| facts.is_throttled = true), Way::Announced);
+    }
+
+    #[test]
+    fn an_eager_message_that_has_begun_goes_on() {
+        let facts = Facts {
+            is_begun: true,
+            is_throttled: true,
+            reads_rather: true,
+            ..LONG
+        };
+        assert_eq!(way_of(&facts), Way::Eager);
+    }
+
+    #[test]
+    fn a_receiver_that_reads_rather_gets_an_announcement_unless_the_send_is_synchronous() {
+        let facts = Facts {
+            bytes: 1000,
+            reads_rather: true,
+            ..SHORT
+        };
+        assert_eq!(way_of(&facts), Way::Announced);
+        let facts = Facts {
+            is_synchronous: true,
+            ..facts
+        };
+        assert_eq!(way_of(&facts), Way::Eager);
+    }
+
+    #[test]
+    fn an_offer_is_for_long_messages_without_a_signature() {
+        let facts = Facts {
+            may_be_offered: true,
+            ..LONG
+        };
+        assert_eq!(way_of(&facts), Way::Offered);
+        let typed = Facts {
+            is_typed: true,
+            ..facts
+        };
+        assert_eq!(way_of(&typed), Way::Announced);
+    }
+
+    #[test]
+    fn the_network_takes_contiguous_data_in_place() {
+        let facts = Facts {
+            bytes: 1000,
+            leaves_in_place: true,
+            ..SHORT
+        };
+        assert_eq!(way_of(&facts), Way::InPlace);
+        let strided = Facts {
+            is_contiguous: false,
+            ..facts
+        };
+        assert_eq!(way_of(&strided), Way::Eager);
+    }
+}
