@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The path of a message: the first rule that fits.
 
-use protocols::Variant;
+use protocols::{FETCHES, Facts, Fetch, PROTOCOLS, Variant, Way};
 
 use super::options::{Kind, MessageOptions, Setting, Wildcard};
 
-/// Bytes that lie in a ring cell beside the header.
-const INJECT_BYTES: u64 = 48;
 /// What `auto` wants an offer to save before it makes offers, in parts of the copy time.
 const OFFERS_FROM: f64 = 0.25;
 
@@ -38,48 +36,46 @@ pub(super) struct Chosen {
     pub(super) passed_over: Vec<Rule>,
 }
 
-/// Goes through the rules.
+/// Goes through the tables that the library goes through: what the sender does, and how the receiver gets what is announced.
 pub(super) fn choose(options: &MessageOptions) -> Chosen {
-    let mut passed_over = Vec::new();
-    let bytes = options.bytes;
-    let mut outcome = |choice, rule, fits: bool, finding: String| {
-        let rule = Rule { rule, finding };
-        if fits {
-            Some((choice, rule))
-        } else {
-            passed_over.push(rule);
-            None
-        }
+    let (may_be_offered, offer) = offers(options);
+    let facts = Facts {
+        bytes: options.bytes,
+        eager_bytes: options.eager_bytes,
+        is_contiguous: true,
+        may_be_offered,
+        ..Facts::default()
     };
-    let found = outcome(
-        Choice::Inject,
-        "a message of up to 48 bytes fits in one cell",
-        bytes <= INJECT_BYTES,
-        format!("it has {bytes} bytes"),
-    );
-    let found = found.or_else(|| {
-        outcome(
-            Choice::Eager,
-            "RANKPOINT_EAGER_BYTES: a message up to the eager limit needs no handshake",
-            bytes <= options.eager_bytes,
-            format!("it has {bytes} bytes, the limit is {}", options.eager_bytes),
-        )
-    });
-    let found = found.or_else(|| {
-        let is_between_nodes = options.fabric.kind == Kind::Tcp;
-        is_between_nodes.then(|| between_nodes(options))
-    });
-    let found = found.or_else(|| forced(options));
-    let found = found.or_else(|| {
-        let (fits, finding) = offers(options);
-        outcome(
-            Choice::Rendezvous(Variant::Write),
-            "a receive is offered if it may be, and if the setting says so",
-            fits,
+    let mut passed_over = Vec::new();
+    for protocol in &PROTOCOLS {
+        let bytes = options.bytes;
+        let finding = match protocol.way {
+            Way::Inject => format!("it has {bytes} bytes"),
+            // Only over Verbs.
+            Way::InPlace => continue,
+            Way::Eager => format!("it has {bytes} bytes, the limit is {}", options.eager_bytes),
+            Way::Offered => offer.clone(),
+            Way::Announced => break,
+        };
+        let rule = Rule {
+            rule: protocol.rule,
             finding,
-        )
-    });
-    let (choice, by) = found.unwrap_or_else(|| announced(options));
+        };
+        if (protocol.fits)(&facts) {
+            let choice = match protocol.way {
+                Way::Inject => Choice::Inject,
+                Way::Offered => Choice::Rendezvous(Variant::Write),
+                _ => Choice::Eager,
+            };
+            return Chosen {
+                choice,
+                by: rule,
+                passed_over,
+            };
+        }
+        passed_over.push(rule);
+    }
+    let (choice, by) = announced(options);
     Chosen {
         choice,
         by,
@@ -87,53 +83,67 @@ pub(super) fn choose(options: &MessageOptions) -> Chosen {
     }
 }
 
-/// Long messages between nodes.
-fn between_nodes(options: &MessageOptions) -> (Choice, Rule) {
-    let finding = match options.rendezvous {
-        Setting::Write | Setting::Auto => {
-            "those of partitions are, which nobody cancels, and with RANKPOINT_RENDEZVOUS=write those of collectives: write-log"
-        }
-        Setting::Read | Setting::Pieces => {
-            "memory that is not one run of bytes, and messages of less than 16 KiB, go in chunks"
-        }
-    };
-    let rule = Rule {
-        rule: "between nodes this receive is not offered, and the network writes what the sender announces",
-        finding: finding.to_owned(),
-    };
-    (Choice::Put, rule)
-}
-
-/// The choice of the user's setting alone.
-fn forced(options: &MessageOptions) -> Option<(Choice, Rule)> {
-    let (variant, rule) = match options.rendezvous {
-        Setting::Read => (Variant::Read, "RANKPOINT_RENDEZVOUS=read"),
-        Setting::Pieces => (Variant::Pieces, "RANKPOINT_RENDEZVOUS=pieces"),
-        Setting::Auto | Setting::Write => return None,
-    };
-    let finding = "no receive is offered".to_owned();
-    Some((Choice::Rendezvous(variant), Rule { rule, finding }))
-}
-
-/// Messages whose receives are not offered.
+/// How the receiver gets a message that its sender announces.
 fn announced(options: &MessageOptions) -> (Choice, Rule) {
-    if options.fabric.kind != Kind::Shm {
+    let found = FETCHES.iter().find_map(|row| {
+        let (choice, finding) = fetch(row.fetch, options)?;
+        let rule = row.rule;
+        Some((choice, Rule { rule, finding }))
+    });
+    found.unwrap_or_else(|| {
         let rule = Rule {
             rule: "the receiver copies what the sender announces",
             finding: "all other messages".to_owned(),
         };
-        return (Choice::Rendezvous(Variant::Read), rule);
+        (Choice::Rendezvous(Variant::Read), rule)
+    })
+}
+
+/// What a row of [`FETCHES`] does with the message, and why; `None` where it does not apply.
+fn fetch(fetch: Fetch, options: &MessageOptions) -> Option<(Choice, String)> {
+    let is_between_nodes = options.fabric.kind == Kind::Tcp;
+    let read = Choice::Rendezvous(Variant::Read);
+    match (fetch, options.rendezvous) {
+        // The message is one of private memory between two processes.
+        (Fetch::Shared | Fetch::Own, _) => None,
+        (Fetch::Put, _) if is_between_nodes => Some((Choice::Put, unoffered(options).to_owned())),
+        (Fetch::Put, _) => None,
+        (Fetch::Read, _) if is_between_nodes => None,
+        (Fetch::Read, Setting::Read) => Some((read, "RANKPOINT_RENDEZVOUS=read".to_owned())),
+        (Fetch::Read, Setting::Pieces) => None,
+        (Fetch::Read, _) if options.fabric.kind != Kind::Shm => {
+            Some((read, "on an emulated fabric the receiver reads".to_owned()))
+        }
+        (Fetch::Read, _) => {
+            let [alone, both] = copies_ns(options);
+            (alone < both).then(|| (read, compared(options)))
+        }
+        (Fetch::Chunks, setting) => {
+            let finding = match setting {
+                Setting::Pieces => "RANKPOINT_RENDEZVOUS=pieces".to_owned(),
+                _ => compared(options),
+            };
+            Some((Choice::Rendezvous(Variant::Pieces), finding))
+        }
     }
-    let [alone, both] = copies_ns(options);
-    let variant = match alone < both {
-        true => Variant::Read,
-        false => Variant::Pieces,
-    };
-    let rule = Rule {
-        rule: "the receiver measures which is faster for messages of such a length, reading alone or chunks",
-        finding: format!("reading takes {}, chunks {}", us(alone), us(both)),
-    };
-    (Choice::Rendezvous(variant), rule)
+}
+
+/// Which receives of messages between nodes are offered.
+const fn unoffered(options: &MessageOptions) -> &'static str {
+    match options.rendezvous {
+        Setting::Write | Setting::Auto => {
+            "receives of partitions are offered, which nobody cancels, and with RANKPOINT_RENDEZVOUS=write those of collectives: write-log"
+        }
+        Setting::Read | Setting::Pieces => {
+            "memory that is not one run of bytes, and messages of less than 16 KiB, go in chunks"
+        }
+    }
+}
+
+/// The times of both copies.
+fn compared(options: &MessageOptions) -> String {
+    let [alone, both] = copies_ns(options).map(us);
+    format!("reading takes {alone}, chunks {both}")
 }
 
 /// The times of a copy by one rank, and of a copy in chunks by both, in nanoseconds.
@@ -146,6 +156,12 @@ fn copies_ns(options: &MessageOptions) -> [f64; 2] {
 /// Whether the receive is offered, and why.
 fn offers(options: &MessageOptions) -> (bool, String) {
     let capacity = options.capacity();
+    if options.fabric.kind == Kind::Tcp {
+        return (false, unoffered(options).to_owned());
+    }
+    if matches!(options.rendezvous, Setting::Read | Setting::Pieces) {
+        return (false, "the setting offers no receive".to_owned());
+    }
     if options.source == Wildcard::Any {
         return (
             false,
