@@ -38,15 +38,42 @@ pub(crate) unsafe fn start<K: Call, E: End, C: Count>(
     };
     // SAFETY: the program keeps the buffer until the operation is complete, and the result is writable (crate head).
     unsafe {
-        match p2p::post::<K>(object, buf.cast(), bytes, source, tag) {
+        let done = p2p::post::<K>(object, buf.cast(), bytes, source, tag);
+        if done == Posted::Unreached {
+            cold_path();
+            return irecv_further::<K, E>(buf, bytes, object, source, tag, end);
+        }
+        go_on::<K, E>(done, buf, bytes, object, source, tag, end)
+    }
+}
+
+/// What follows a stage.
+#[inline(always)]
+unsafe fn go_on<K: Call, E: End>(
+    done: Posted,
+    buf: *mut c_void,
+    bytes: usize,
+    comm: &Comm,
+    source: i32,
+    tag: i32,
+    end: E,
+) -> i32 {
+    // SAFETY: the program keeps the buffer until the operation is complete, and the result is writable (crate head).
+    unsafe {
+        match done {
             Posted::Posted(id) => end.tell(id),
-            Posted::Unreached => {
+            Posted::PostedWake(id) => {
                 cold_path();
-                irecv_further::<K, E>(buf, bytes, object, source, tag, end)
+                end.tell(id);
+                p2p::wake_contenders(comm)
             }
-            Posted::Refused | Posted::Contended | Posted::PostedWake(_) => {
+            Posted::Refused | Posted::Unreached => {
                 cold_path();
-                irecv_bytes::<K, E>(buf, bytes, object, source, tag, end)
+                irecv_bytes::<K, E>(buf, bytes, comm, source, tag, end)
+            }
+            Posted::Contended => {
+                cold_path();
+                irecv_later::<K, E>(buf, bytes, comm, source, tag, end)
             }
         }
     }
@@ -105,22 +132,8 @@ unsafe extern "C" fn irecv_locked<K: Call, E: End>(
 ) -> i32 {
     // SAFETY: the program keeps the buffer until the operation is complete, and the result is writable (crate head).
     unsafe {
-        match p2p::post_locked::<K>(comm, buf.cast(), bytes, source, tag) {
-            Posted::Refused | Posted::Unreached => {
-                cold_path();
-                irecv_bytes::<K, E>(buf, bytes, comm, source, tag, end)
-            }
-            Posted::Contended => {
-                cold_path();
-                irecv_later::<K, E>(buf, bytes, comm, source, tag, end)
-            }
-            Posted::Posted(id) => end.tell(id),
-            Posted::PostedWake(id) => {
-                cold_path();
-                end.tell(id);
-                p2p::wake_contenders(comm)
-            }
-        }
+        let done = p2p::post_locked::<K>(comm, buf.cast(), bytes, source, tag);
+        go_on::<K, E>(done, buf, bytes, comm, source, tag, end)
     }
 }
 
@@ -153,22 +166,8 @@ unsafe extern "C" fn irecv_mapped<K: Call, E: End>(
 ) -> i32 {
     // SAFETY: the program keeps the buffer until the operation is complete, and the result is writable (crate head).
     unsafe {
-        match p2p::post_mapped::<K>(comm, buf.cast(), bytes, source, tag) {
-            Posted::Refused | Posted::Unreached => {
-                cold_path();
-                irecv_bytes::<K, E>(buf, bytes, comm, source, tag, end)
-            }
-            Posted::Contended => {
-                cold_path();
-                irecv_later::<K, E>(buf, bytes, comm, source, tag, end)
-            }
-            Posted::Posted(id) => end.tell(id),
-            Posted::PostedWake(id) => {
-                cold_path();
-                end.tell(id);
-                p2p::wake_contenders(comm)
-            }
-        }
+        let done = p2p::post_mapped::<K>(comm, buf.cast(), bytes, source, tag);
+        go_on::<K, E>(done, buf, bytes, comm, source, tag, end)
     }
 }
 
@@ -189,22 +188,8 @@ unsafe extern "C" fn irecv_on_lane<K: Call, E: End>(
             cold_path();
             return irecv_bytes::<K, E>(buf, bytes, comm, source, tag, end);
         };
-        match p2p::post_locked::<K>(lane, buf.cast(), bytes, source, tag) {
-            Posted::Refused | Posted::Unreached => {
-                cold_path();
-                irecv_bytes::<K, E>(buf, bytes, lane, source, tag, end)
-            }
-            Posted::Contended => {
-                cold_path();
-                irecv_later::<K, E>(buf, bytes, lane, source, tag, end)
-            }
-            Posted::Posted(id) => end.tell(id),
-            Posted::PostedWake(id) => {
-                cold_path();
-                end.tell(id);
-                p2p::wake_contenders(lane)
-            }
-        }
+        let done = p2p::post_locked::<K>(lane, buf.cast(), bytes, source, tag);
+        go_on::<K, E>(done, buf, bytes, lane, source, tag, end)
     }
 }
 

@@ -38,20 +38,42 @@ pub(crate) unsafe fn start<K: Call, E: End, C: Count>(
     };
     // SAFETY: the buffer is readable and the result writable (crate head).
     unsafe {
-        match p2p::inject::<K>(object, buf.cast(), bytes, dest, tag) {
-            Injected::Unreached => {
-                cold_path();
-                send_further::<K, E>(buf, bytes, object, dest, tag, end)
-            }
-            Injected::Refused | Injected::Contended => {
-                cold_path();
-                send_bytes::<K, E>(buf, bytes, object, dest, tag, end)
-            }
+        let done = p2p::inject::<K>(object, buf.cast(), bytes, dest, tag);
+        if done == Injected::Unreached {
+            cold_path();
+            return send_further::<K, E>(buf, bytes, object, dest, tag, end);
+        }
+        go_on::<K, E>(done, buf, bytes, object, dest, tag, end)
+    }
+}
+
+/// What follows a stage.
+#[inline(always)]
+unsafe fn go_on<K: Call, E: End>(
+    done: Injected,
+    buf: *const c_void,
+    bytes: usize,
+    comm: &Comm,
+    dest: i32,
+    tag: i32,
+    end: E,
+) -> i32 {
+    // SAFETY: the buffer is readable and the result writable (crate head).
+    unsafe {
+        match done {
             Injected::Sent => end.tell(RequestId::SENT),
             Injected::SentWake => {
                 cold_path();
                 end.tell(RequestId::SENT);
-                p2p::wake::<K>(object, dest)
+                p2p::wake::<K>(comm, dest)
+            }
+            Injected::Refused | Injected::Unreached => {
+                cold_path();
+                send_bytes::<K, E>(buf, bytes, comm, dest, tag, end)
+            }
+            Injected::Contended => {
+                cold_path();
+                send_later::<K, E>(buf, bytes, comm, dest, tag, end)
             }
         }
     }
@@ -141,22 +163,8 @@ unsafe extern "C" fn send_locked<K: Call, E: End>(
 ) -> i32 {
     // SAFETY: the buffer is readable and the result writable (crate head).
     unsafe {
-        match p2p::inject_locked::<K>(comm, buf.cast(), bytes, dest, tag) {
-            Injected::Refused | Injected::Unreached => {
-                cold_path();
-                send_bytes::<K, E>(buf, bytes, comm, dest, tag, end)
-            }
-            Injected::Contended => {
-                cold_path();
-                send_later::<K, E>(buf, bytes, comm, dest, tag, end)
-            }
-            Injected::Sent => end.tell(RequestId::SENT),
-            Injected::SentWake => {
-                cold_path();
-                end.tell(RequestId::SENT);
-                p2p::wake::<K>(comm, dest)
-            }
-        }
+        let done = p2p::inject_locked::<K>(comm, buf.cast(), bytes, dest, tag);
+        go_on::<K, E>(done, buf, bytes, comm, dest, tag, end)
     }
 }
 
@@ -189,22 +197,8 @@ unsafe extern "C" fn send_mapped<K: Call, E: End>(
 ) -> i32 {
     // SAFETY: the buffer is readable and the result writable (crate head).
     unsafe {
-        match p2p::inject_mapped::<K>(comm, buf.cast(), bytes, dest, tag) {
-            Injected::Refused | Injected::Unreached => {
-                cold_path();
-                send_bytes::<K, E>(buf, bytes, comm, dest, tag, end)
-            }
-            Injected::Contended => {
-                cold_path();
-                send_later::<K, E>(buf, bytes, comm, dest, tag, end)
-            }
-            Injected::Sent => end.tell(RequestId::SENT),
-            Injected::SentWake => {
-                cold_path();
-                end.tell(RequestId::SENT);
-                p2p::wake::<K>(comm, dest)
-            }
-        }
+        let done = p2p::inject_mapped::<K>(comm, buf.cast(), bytes, dest, tag);
+        go_on::<K, E>(done, buf, bytes, comm, dest, tag, end)
     }
 }
 
@@ -225,22 +219,8 @@ unsafe extern "C" fn send_on_lane<K: Call, E: End>(
             cold_path();
             return send_bytes::<K, E>(buf, bytes, comm, dest, tag, end);
         };
-        match p2p::inject_locked::<K>(lane, buf.cast(), bytes, dest, tag) {
-            Injected::Refused | Injected::Unreached => {
-                cold_path();
-                send_bytes::<K, E>(buf, bytes, lane, dest, tag, end)
-            }
-            Injected::Contended => {
-                cold_path();
-                send_later::<K, E>(buf, bytes, lane, dest, tag, end)
-            }
-            Injected::Sent => end.tell(RequestId::SENT),
-            Injected::SentWake => {
-                cold_path();
-                end.tell(RequestId::SENT);
-                p2p::wake::<K>(lane, dest)
-            }
-        }
+        let done = p2p::inject_locked::<K>(lane, buf.cast(), bytes, dest, tag);
+        go_on::<K, E>(done, buf, bytes, lane, dest, tag, end)
     }
 }
 

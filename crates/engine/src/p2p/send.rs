@@ -68,17 +68,13 @@ pub unsafe fn isend(
         return unsafe { isend_checked(comm, memory, dest, tag, mode) };
     }
     let mut state = comm.vci().enter();
-    let (peer, word) = (
-        comm.peer(Rank::new(dest as u32)),
-        comm.match_base() | tag as u64,
-    );
+    let dest = Rank::new(dest as u32);
+    let (peer, word) = (comm.peer(dest), comm.match_base() | tag as u64);
     // SAFETY: the caller's promise.
     if unsafe { send_at_once(&mut state, memory, peer, word) } {
         return Ok(RequestId::SENT);
     }
-    drop(state);
-    // SAFETY: the caller's promise.
-    unsafe { isend_checked(comm, memory, dest, tag, mode) }
+    start_new(&mut state, comm, memory, dest, word, mode)
 }
 
 /// As [`isend`] on the lane of the tag.
@@ -180,14 +176,21 @@ unsafe fn isend_checked(
     }
     let mut guard = comm.vci().enter();
     let state = &mut *guard;
-    let index = new_send(
-        state,
-        comm,
-        memory,
-        dest,
-        comm.match_base() | tag as u64,
-        mode,
-    )?;
+    let word = comm.match_base() | tag as u64;
+    start_new(state, comm, memory, dest, word, mode)
+}
+
+/// Starts a send that needs a request.
+#[inline(never)]
+fn start_new(
+    state: &mut VciState,
+    comm: &Comm,
+    memory: Memory<'_>,
+    dest: Rank,
+    word: u64,
+    mode: Mode,
+) -> Result<RequestId> {
+    let index = new_send(state, comm, memory, dest, word, mode)?;
     start(state, index)
 }
 
