@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask ablations [--libraries DIR] [--write]`: what threads share when VCIs save them less. A tool of valgrind traces the memory that calls of two
+//! `cargo xtask ablations [--write]`: what threads share when VCIs save them less. A tool of valgrind traces the memory that calls of two
 //! threads use, so the numbers depend on no clock and on no other program. `--write` puts the table into docs/threads.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::install::{self, Profile};
+use crate::install;
 use crate::{page, shell, tools};
 
 const SOURCE: &str = "tests/c/trace_ablations.c";
@@ -28,79 +28,54 @@ const CALLS: [&str; 4] = [
 /// Parts of each thread: the calls, and what is not looked at.
 const PARTS: u64 = CALLS.len() as u64 + 1;
 
-/// The build without ablations, and those with one.
-const WHOLE: &str = "whole";
-const ABLATED: [&str; 2] = ["requests", "alignment"];
-const USAGE: &str = "ablations takes --libraries DIR and --write";
+const USAGE: &str = "ablations takes --write";
 
 /// What is taken away.
 struct Variant {
     name: &'static str,
-    build: &'static str,
     setting: (&'static str, &'static str),
     /// What the program is told besides the number of messages.
     told: &'static [&'static str],
 }
 
 const VCIS: &str = "RANKPOINT_VCIS";
-const VARIANTS: [Variant; 6] = [
+const VARIANTS: [Variant; 4] = [
     Variant {
         name: "nothing",
-        build: WHOLE,
         setting: (VCIS, "8"),
         told: &[],
     },
     Variant {
         name: "nothing; one communicator, tags name VCIs",
-        build: WHOLE,
         setting: (VCIS, "8"),
         told: &["tags"],
     },
     Variant {
-        name: "requests of each VCI",
-        build: ABLATED[0],
-        setting: (VCIS, "8"),
-        told: &[],
-    },
-    Variant {
         name: "progress of one VCI",
-        build: WHOLE,
         setting: ("RANKPOINT_PROGRESS", "global"),
         told: &[],
     },
     Variant {
-        name: "cache lines of each VCI",
-        build: ABLATED[1],
-        setting: (VCIS, "8"),
-        told: &[],
-    },
-    Variant {
         name: "VCIs: one for all",
-        build: WHOLE,
         setting: (VCIS, "1"),
         told: &[],
     },
 ];
 
-/// Measures all variants, and prints or writes the table. `--libraries` is a folder with the libraries of a former run.
+/// Measures all variants, and prints or writes the table.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
-    let (mut writes, mut libraries) = (false, None);
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        match word.as_str() {
-            "--write" => writes = true,
-            "--libraries" => libraries = Some(PathBuf::from(words.next().ok_or(USAGE)?)),
-            _ => return Err(format!("{word} is not understood: {USAGE}")),
-        }
-    }
+    let writes = match arguments {
+        [] => false,
+        [word] if word == "--write" => true,
+        [word, ..] => return Err(format!("{word} is not understood: {USAGE}")),
+    };
     tools::need(&[tools::CC, tools::VALGRIND])?;
-    let libraries = libraries.map_or_else(build_all, Ok)?;
-    let prefix = Profile::Release.folder();
+    let prefix = install::into_target()?;
     let program = shell::target().join("trace_ablations");
     shell::compile(&prefix.join("bin/mpicc"), SOURCE, &program)?;
     let mut rows = Vec::new();
     for variant in &VARIANTS {
-        let trace = trace(&program, &libraries.join(variant.build), variant)?;
+        let trace = trace(&program, &prefix.join("lib"), variant)?;
         rows.push((variant.name, trace.counts()));
     }
     let table = table(&rows);
@@ -110,37 +85,6 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         shell::say(&format!("Wrote {PAGE}"));
     }
     Ok(())
-}
-
-/// Builds all libraries; gives the folder with theirs.
-fn build_all() -> Result<PathBuf, String> {
-    let folder = shell::target().join("ablation");
-    let prefix = install::into_target()?;
-    put(&prefix.join("lib/libmpi_abi.so.1"), &folder.join(WHOLE))?;
-    for build in ABLATED {
-        let (feature, target) = (format!("ablate-{build}"), folder.join(build));
-        shell::cargo(&[
-            "build",
-            "--quiet",
-            "--release",
-            "-p",
-            "rankpoint-abi",
-            "--features",
-            &feature,
-            "--target-dir",
-            &target.display().to_string(),
-        ])?;
-        put(&target.join("release/libmpi_abi.so"), &target)?;
-    }
-    Ok(folder)
-}
-
-/// Copies a library to where programs find it.
-fn put(library: &Path, folder: &Path) -> Result<(), String> {
-    let to = folder.join("libmpi_abi.so.1");
-    let told = |error: std::io::Error| format!("{}: {error}", to.display());
-    fs::create_dir_all(folder).map_err(told)?;
-    fs::copy(library, &to).map(drop).map_err(told)
 }
 
 /// What a thread did in a call.

@@ -78,7 +78,7 @@ const COMMANDS: &[Command] = &[
     ),
     (
         "ablations",
-        "[--libraries DIR] [--write]",
+        "[--write]",
         "count what two threads share when VCIs save them less; --write puts the table into docs/threads.md",
         ablations::run,
     ),

@@ -162,10 +162,7 @@ pub(super) fn mpich_interposed(scope: Scope) -> Result<Found, String> {
         return with_layer("datatypes");
     }
     let runs = ["datatypes", "placement"].map(|layer| (layer.to_owned(), with_layer(layer)));
-    Found::sum(
-        runs.into_iter(),
-        "tests of MPICH over MPICH, with each layer",
-    )
+    Found::sum(runs, "tests of MPICH over MPICH, with each layer")
 }
 
 /// Random traffic with random settings on one node and between hosts.

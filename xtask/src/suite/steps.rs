@@ -31,21 +31,6 @@ pub(super) const STEPS: &[Step] = &[
         ];
         cargo::succeeds("the workspace", &arguments)
     }),
-    ("ablations", |_| {
-        let arguments = [
-            "clippy",
-            "-p",
-            "rankpoint-engine",
-            "--all-targets",
-            "--features",
-            "ablate-requests,ablate-alignment",
-            "--quiet",
-            "--",
-            "-D",
-            "warnings",
-        ];
-        cargo::succeeds("the engine with ablations", &arguments)
-    }),
     ("docs", cargo::documentation),
     ("layers", |_| {
         checks::layers().map(|count| Found::one(format!("{count} crates and folders")))

@@ -16,7 +16,7 @@ use sys::sync::Ordering;
 
 use super::Vci;
 use crate::identity::VciIndex;
-use crate::settings::{LockModel, ProgressModel, Settings};
+use crate::settings::{ProgressModel, Settings};
 
 /// Longest sleep of a thread while a message on a VCI that it does not cover would not wake it.
 const SHORT_SLEEP: Duration = Duration::from_millis(4);
@@ -36,8 +36,6 @@ pub(super) struct RoundInterval {
 impl RoundInterval {
     pub(super) fn new(settings: &Settings) -> Self {
         let mask = match settings.progress {
-            // Without locks a thread stays out of the VCIs of others.
-            _ if settings.locks == LockModel::None => u64::MAX,
             ProgressModel::Vci => u64::MAX,
             ProgressModel::Global => 0,
             ProgressModel::Hybrid => settings.global_progress_polls.next_power_of_two() - 1,

@@ -9,7 +9,7 @@ use sys::sync::{Ordering, spin_loop};
 
 use super::Vci;
 use crate::comm::{Comm, Process, ThreadLevel};
-use crate::completion::{self, test, wait};
+use crate::completion::{test, wait};
 use crate::datatype::{Predefined, predefined};
 use crate::identity::PeerIndex;
 use crate::p2p::{self, Injected, Memory, Mode, Posted};
@@ -138,7 +138,7 @@ fn count(comm: &Comm, step: &Barrier) {
     );
 }
 
-/// Lock models and numbers of VCIs. A process with one VCI takes no lock besides: requests have none of their own.
+/// Lock models and numbers of VCIs.
 const MODELS: [(LockModel, u64); 3] = [
     (LockModel::Vci, 2),
     (LockModel::Vci, 1),
@@ -170,102 +170,6 @@ fn calls_take_the_locks_that_the_table_states() {
             count(&comm, &step);
         });
     }
-}
-
-/// How often a call takes the lock of its VCI and that of the requests of the process, and its result.
-fn locks_of_classes<R>(comm: &Comm, call: impl FnOnce() -> R) -> ([u64; 2], R) {
-    let taken_of_requests = || {
-        let requests = comm.process.vcis().requests();
-        requests.expect("they have a lock").locks_taken()
-    };
-    let before = taken_of_requests();
-    let (locks, result) = locks_of(comm, call);
-    ([locks, taken_of_requests() - before], result)
-}
-
-#[test]
-fn requests_take_a_lock_of_their_own_where_classes_of_objects_have_locks() {
-    if !shares_memory() {
-        return;
-    }
-    let settings = Settings {
-        locks: LockModel::Fine,
-        vcis: 2,
-        ..Settings::default()
-    };
-    let step = Barrier::new(2);
-    on_ranks_at_level(&settings, ThreadLevel::Multiple, 2, |process| {
-        let comm = crate::create::dup(process.world(), "test").unwrap();
-        let (peer, mut word) = (1 - comm.rank(), [0]);
-        // SAFETY: the data outlive the requests.
-        let isend = |data: &mut [u8], mode: Mode| unsafe {
-            assert_eq!(send(&comm, data), Injected::Refused);
-            p2p::isend(&comm, memory(data), peer, TAG, mode).unwrap()
-        };
-        // The first messages connect the ranks.
-        let request = post(&comm, &mut word);
-        wait_for(&comm, isend(&mut [0], Mode::Standard));
-        wait_for(&comm, request);
-        step.wait();
-
-        let (locks, request) = locks_of_classes(&comm, || post(&comm, &mut word));
-        assert_eq!(locks, [1, 1], "Irecv");
-        step.wait();
-        let mut data = [0];
-        let (locks, sent) = locks_of_classes(&comm, || isend(&mut data, Mode::Standard));
-        assert_eq!(locks, [1, 0], "Isend, complete at once");
-        let (locks, ()) = locks_of_classes(&comm, || wait_for(&comm, sent));
-        assert_eq!(locks, [0, 0], "Wait, complete at once");
-        step.wait();
-        let (locks, ()) = locks_of_classes(&comm, || wait_for(&comm, request));
-        assert_eq!(locks, [1, 1], "Wait");
-        // An unexpected message would take an entry, too.
-        step.wait();
-
-        let (locks, sent) = locks_of_classes(&comm, || isend(&mut data, Mode::Synchronous));
-        assert_eq!(locks, [1, 1], "Isend");
-        wait_for(&comm, post(&comm, &mut word));
-        wait_for(&comm, sent);
-    });
-}
-
-#[test]
-fn requests_of_all_vcis_count_for_the_limit_where_they_have_a_lock() {
-    let settings = Settings {
-        locks: LockModel::Fine,
-        vcis: 2,
-        requests: 64,
-        ..Settings::default()
-    };
-    on_ranks_at_level(&settings, ThreadLevel::Multiple, 1, |process| {
-        let comms = [(); 2].map(|()| crate::create::dup(process.world(), "test").unwrap());
-        assert_ne!(comms[0].vci().index(), comms[1].vci().index());
-        let mut data = [0];
-        let mut posted = Vec::new();
-        let error = loop {
-            let comm = &comms[posted.len() % 2];
-            // SAFETY: the data outlive the requests, which all end below.
-            match unsafe { p2p::irecv(comm, memory(&mut data), 0, TAG) } {
-                Ok(request) => posted.push(request),
-                Err(error) => break error,
-            }
-        };
-        assert!(posted.len() > 32 && posted.len() < 64, "{}", posted.len());
-        assert!(error.to_string().contains("in all VCIs"), "{error}");
-        for (number, request) in posted.into_iter().enumerate() {
-            let comm = &comms[number % 2];
-            completion::cancel(comm.vci(), request).unwrap();
-            wait_for(comm, request);
-        }
-        // All are given back.
-        let mut word = [0];
-        // SAFETY: the data outlive the request.
-        let request = unsafe { p2p::irecv(&comms[0], memory(&mut word), 0, TAG) }.unwrap();
-        // SAFETY: as above.
-        let sent = unsafe { p2p::isend(&comms[0], memory(&mut [0]), 0, TAG, Mode::Standard) };
-        wait_for(&comms[0], sent.unwrap());
-        wait_for(&comms[0], request);
-    });
 }
 
 /// How often a call takes the lock of any VCI of a process, and its result.
@@ -317,7 +221,7 @@ fn puts_take_the_locks_that_the_table_states() {
         return;
     }
     for (rma_path, expected) in [(RmaPath::Direct, [0, 0]), (RmaPath::Message, [2, 1])] {
-        for (locks, vcis) in MODELS.into_iter().chain([(LockModel::Fine, 2)]) {
+        for (locks, vcis) in MODELS {
             let settings = Settings {
                 locks,
                 vcis,
@@ -420,22 +324,13 @@ fn a_send_that_finds_the_lock_taken_lets_the_owner_go_on() {
 
 #[test]
 fn what_needs_no_lock_counts_none() {
-    let unlocked = Settings {
-        locks: LockModel::None,
-        ..Settings::default()
-    };
-    for (settings, level) in [
-        (Settings::default(), ThreadLevel::Serialized),
-        (unlocked, ThreadLevel::Multiple),
-    ] {
-        let taken = on_ranks_at_level(&settings, level, 1, |process| taken(process.vci()));
-        assert_eq!(taken, [0]);
-    }
+    let (settings, level) = (Settings::default(), ThreadLevel::Serialized);
+    let taken = on_ranks_at_level(&settings, level, 1, |process| taken(process.vci()));
+    assert_eq!(taken, [0]);
 }
 
-/// Where the locks of two VCIs lie: in cache lines of their own, or side by side where that is to be measured.
 #[test]
-fn locks_of_vcis_have_cache_lines_of_their_own_unless_that_is_measured() {
+fn locks_of_vcis_have_cache_lines_of_their_own() {
     let settings = Settings {
         vcis: 3,
         ..Settings::default()
@@ -443,56 +338,7 @@ fn locks_of_vcis_have_cache_lines_of_their_own_unless_that_is_measured() {
     on_ranks_at_level(&settings, ThreadLevel::Multiple, 1, |process| {
         let comms = [(); 2].map(|()| crate::create::dup(process.world(), "test").unwrap());
         let [one, other] = [0, 1].map(|index: usize| comms[index].vci().lock_address());
-        if cfg!(feature = "ablate-alignment") {
-            assert_eq!(one.abs_diff(other), size_of::<fabric::lock::VciLock>());
-        } else {
-            assert!(one.abs_diff(other) >= 64);
-            assert_eq!(std::ptr::from_ref(comms[0].vci()).addr() % 64, 0);
-        }
-    });
-}
-
-/// Each request that is taken and released takes the lock of the process, and each send that is complete at once uses the common request.
-#[cfg(feature = "ablate-requests")]
-#[test]
-fn requests_of_the_process_take_its_lock_where_that_is_measured() {
-    use crate::request::ablation::counted;
-    let settings = Settings {
-        vcis: 2,
-        ..Settings::default()
-    };
-    on_ranks_at_level(&settings, ThreadLevel::Multiple, 1, |process| {
-        let comm = crate::create::dup(process.world(), "test").unwrap();
-        let data = [1];
-        let injected = || {
-            // SAFETY: the data live while the call runs.
-            unsafe { p2p::send_now::<p2p::NoPromise>(&comm, data.as_ptr(), 1, 0, TAG) }
-        };
-        let receive = |into: &mut [u8]| {
-            // SAFETY: the request is waited for while the data live.
-            let request = unsafe { p2p::irecv(&comm, memory(into), 0, TAG) };
-            wait_for(&comm, request.unwrap());
-        };
-        // The first message connects the rank with itself.
-        // SAFETY: the data outlive the request.
-        let sent = unsafe { p2p::isend(&comm, memory(&mut [0]), 0, TAG, Mode::Standard) };
-        receive(&mut [0]);
-        wait_for(&comm, sent.unwrap());
-        let before = counted();
-        assert_eq!(injected(), Injected::Sent);
-        let sent = counted();
-        assert_eq!((sent.0 - before.0, sent.1 - before.1), (0, 1), "Isend");
-        let mut word = [0];
-        // SAFETY: the request is waited for while the data live.
-        let request = unsafe { p2p::irecv(&comm, memory(&mut word), 0, TAG + 1) }.unwrap();
-        assert_eq!(counted().0 - sent.0, 1, "Irecv");
-        // SAFETY: the data live while the call runs.
-        let answered =
-            unsafe { p2p::send_now::<p2p::NoPromise>(&comm, data.as_ptr(), 1, 0, TAG + 1) };
-        assert_eq!(answered, Injected::Sent);
-        // The message that nobody receives takes an entry, too.
-        wait_for(&comm, request);
-        assert_eq!(counted().0 - sent.0, 3, "Wait");
-        receive(&mut word);
+        assert!(one.abs_diff(other) >= 64);
+        assert_eq!(std::ptr::from_ref(comms[0].vci()).addr() % 64, 0);
     });
 }

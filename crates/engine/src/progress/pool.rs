@@ -18,7 +18,6 @@ use super::vci::Vci;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::identity::{MOST_VCIS, PeerIndex, VciIndex};
 use crate::overlap::Overlaps;
-use crate::request::RequestPool;
 use crate::settings::{LockModel, Settings};
 
 /// Makes the transport of a VCI.
@@ -34,11 +33,6 @@ pub(super) struct VciCommon {
     pub(super) background: Arc<Background>,
     /// The calls that must not overlap, where that is checked.
     pub(super) overlaps: Option<Arc<Overlaps>>,
-    /// The requests of the process, where these have a lock of their own.
-    pub(super) requests: Option<Arc<RequestPool>>,
-    /// For measuring only: the locks of all VCIs, five in a cache line.
-    #[cfg(feature = "ablate-alignment")]
-    pub(super) locks: &'static [fabric::lock::VciLock],
 }
 
 /// The VCIs of a process.
@@ -79,14 +73,6 @@ impl Vcis {
             background: Arc::new(Background::new(wants_thread, settings.spare.clone())),
             overlaps: Overlaps::new(is_multiple && settings.check.threads, settings.check.rma)
                 .map(Arc::new),
-            requests: (is_multiple && settings.locks == LockModel::Fine)
-                .then(|| Arc::new(RequestPool::new(settings.requests))),
-            #[cfg(feature = "ablate-alignment")]
-            locks: Box::leak(
-                (0..MOST_VCIS)
-                    .map(|_| fabric::lock::VciLock::new())
-                    .collect(),
-            ),
         };
         let count = count_of(settings, is_multiple, job.cores);
         let board = node.board(me);
@@ -123,12 +109,6 @@ impl Vcis {
     /// Whether the ranks of the node share memory.
     pub(crate) const fn share_memory(&self) -> bool {
         self.first.waiting.shares_memory()
-    }
-
-    /// The requests of the process, where these have a lock of their own.
-    #[cfg(test)]
-    pub(super) fn requests(&self) -> Option<&RequestPool> {
-        self.shared.requests.as_deref()
     }
 
     /// How many communicators of processes take round-robin.

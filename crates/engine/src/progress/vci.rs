@@ -31,7 +31,6 @@ use crate::errors::{Error, Result};
 use crate::identity::{PeerIndex, VciIndex};
 use crate::overlap::Overlaps;
 use crate::request::RequestId;
-use crate::settings::LockModel;
 use crate::vci::{VciState, link};
 
 /// Whether the library lets several threads into MPI at once. Without them no branch asks for a lock.
@@ -40,11 +39,7 @@ pub const THREADS: bool = cfg!(not(feature = "single"));
 /// A VCI: a lock and the state behind it.
 #[repr(align(64))]
 pub struct Vci {
-    #[cfg(not(feature = "ablate-alignment"))]
     lock: VciLock,
-    /// For measuring only: the locks of the VCIs lie side by side.
-    #[cfg(feature = "ablate-alignment")]
-    lock: &'static VciLock,
     /// Whether the lock is taken.
     locks: bool,
     threaded: bool,
@@ -55,8 +50,6 @@ pub struct Vci {
     checks_types: bool,
     checks_hints: bool,
     traces: bool,
-    /// Whether requests have a lock of their own, which the fast stages do not take.
-    has_pool: bool,
     /// Whether waits leave their fast path.
     waits_slowly: bool,
     /// The calls of the process that must not overlap, where that is checked.
@@ -79,8 +72,8 @@ pub struct Vci {
     pub(super) locks_failed: AtomicU64,
 }
 
-// SAFETY: `state` is reached through a `Guard` only, which holds the lock when several threads may call MPI; below that level, and
-// with RANKPOINT_LOCKS=none, the program promised that no two threads use the VCI at once.
+// SAFETY: `state` is reached through a `Guard` only, which holds the lock when several threads may call MPI; below that level the program
+// promised that no two threads use the VCI at once.
 unsafe impl Sync for Vci {}
 // SAFETY: as for Sync; nothing in the state is tied to a thread.
 unsafe impl Send for Vci {}
@@ -96,24 +89,19 @@ impl Vci {
     ) -> Result<Self> {
         let settings = &shared.settings;
         let can = transport.capabilities();
-        let pool = shared.requests.clone();
-        let state = VciState::new(node, me, index, settings, pool, transport)?;
+        let state = VciState::new(node, me, index, settings, transport)?;
         Ok(Self {
             first_link: state.links.first(),
-            #[cfg(not(feature = "ablate-alignment"))]
             lock: VciLock::new(),
-            #[cfg(feature = "ablate-alignment")]
-            lock: &shared.locks[usize::from(index.get())],
             owes_wake: AtomicBool::new(false),
-            locks: shared.threaded && settings.locks != LockModel::None,
+            locks: shared.threaded,
             threaded: shared.threaded,
             index,
             peers: Peers::new(node.job().capacity, index),
             checks_types: settings.check.types,
             checks_hints: settings.check.hints,
             traces: settings.traces(),
-            has_pool: shared.requests.is_some(),
-            waits_slowly: shared.requests.is_some() || shared.overlaps.is_some(),
+            waits_slowly: shared.overlaps.is_some(),
             overlaps: shared.overlaps.clone(),
             state: UnsafeCell::new(state),
             waiting: WaitPolicy::new(
@@ -217,11 +205,7 @@ impl Vci {
 
     /// Whether fast paths would pass by a lock, a check or a record of messages.
     pub(crate) const fn needs_slow_stages(&self) -> bool {
-        self.has_pool
-            || self.checks_types
-            || self.checks_hints
-            || self.traces
-            || self.overlaps.is_some()
+        self.checks_types || self.checks_hints || self.traces || self.overlaps.is_some()
     }
 
     /// The first of the links to all peers, which [`Peers`] numbers; what they hold may be touched under a [`Guard`] only.
@@ -265,11 +249,7 @@ impl Vci {
 
     #[cfg(test)]
     pub(super) fn lock_address(&self) -> usize {
-        #[cfg(not(feature = "ablate-alignment"))]
-        let lock = &self.lock;
-        #[cfg(feature = "ablate-alignment")]
-        let lock = self.lock;
-        std::ptr::from_ref(lock).addr()
+        std::ptr::from_ref(&self.lock).addr()
     }
 
     /// Whether another thread wants to enter.

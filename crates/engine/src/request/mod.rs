@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Requests: the slab of their entries, their ids, states and statuses (MPI-5.0, section 3.7).
 //!
-//! [`slab`] holds every pending operation and every unexpected message of a VCI as an [`entry`], and [`pool`] counts those of the process where they have a
-//! lock of their own; [`owner`] is the part of a
-//! communicator that its requests need; [`plan`] starts persistent collectives; [`partitioned`] counts
+//! [`slab`] holds every pending operation and every unexpected message of a VCI as an [`entry`]; [`owner`] is the part of a communicator that its requests need; [`plan`] starts persistent collectives; [`partitioned`] counts
 //! the messages of partitioned requests, which [`lanes`] spreads over VCIs. [`crate::completion`] waits for requests.
 
-#[cfg(feature = "ablate-requests")]
-pub(crate) mod ablation;
 mod entry;
 mod lanes;
 mod owner;
 mod partitioned;
 mod plan;
-mod pool;
 mod slab;
 mod status;
 
@@ -23,7 +18,6 @@ pub(crate) use owner::{Failures, Owner, RankMap};
 pub(crate) use partitioned::{Geometry, Packed, Partitioned, Receiving};
 pub(crate) use plan::{Boxed, Start};
 pub use plan::{FastPlan, Started};
-pub(crate) use pool::RequestPool;
 pub(crate) use slab::RequestSlab;
 pub use slab::{RequestId, RequestIndex};
 pub use status::Status;

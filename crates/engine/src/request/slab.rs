@@ -11,7 +11,6 @@
 //! request handle in C *is* a `RequestId`.
 // account: request
 use std::ptr::NonNull;
-use std::sync::Arc;
 
 use fabric::board::{RequestRecord, VciBoard, kind};
 use sys::leaks::Root;
@@ -20,7 +19,6 @@ use sys::sync::Ordering;
 use sys::{limits, memory};
 
 use super::entry::{RequestEntry, Role};
-use super::pool::RequestPool;
 use crate::call::CallName;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::identity::VciIndex;
@@ -141,15 +139,13 @@ pub(crate) struct RequestSlab {
     /// Index of the first entry.
     first: u32,
     /// The first free entry that was used before, or null.
-    pub(super) free: *mut RequestEntry,
-    pub(super) capacity: u32,
+    free: *mut RequestEntry,
+    capacity: u32,
     /// Entries that were ever used, which are the first ones.
-    pub(super) used: u32,
+    used: u32,
     board: NonNull<VciBoard>,
     /// Why there are no further ones, whatever the capacity.
-    pub(super) closed: Option<Error>,
-    /// The requests of the process, where these have a lock of their own.
-    pub(super) pool: Option<Arc<RequestPool>>,
+    closed: Option<Error>,
     /// The entries point to boxes on the heap.
     _root: Root,
     /// The memory of all entries; those in use are accessible.
@@ -165,7 +161,6 @@ impl RequestSlab {
         board: NonNull<VciBoard>,
         vci: VciIndex,
         capacity: u32,
-        pool: Option<Arc<RequestPool>>,
     ) -> Result<Self> {
         // Fewer where the system allows no file for as many.
         let most = limits::file_size_limit().map(|limit| limit / size_of::<RequestEntry>() as u64);
@@ -198,7 +193,6 @@ impl RequestSlab {
             used: 0,
             board,
             closed: None,
-            pool,
             _root: Root::new(memory.base(), bytes),
             memory,
         };
@@ -207,23 +201,26 @@ impl RequestSlab {
         Ok(slab)
     }
 
-    /// As [`Self::take`], where requests have no lock of their own.
+    /// Takes a free entry; its generation is kept, `extra` is empty, `error` and the record's `next` are 0, all other fields
+    /// are the caller's to fill.
+    ///
+    /// # Errors
+    /// MPI_ERR_NO_MEM when there are as many requests as there may be.
+    // TIER: short
     #[inline(always)]
-    pub(super) fn take_own(&mut self, role: Role, record_kind: u8) -> Result<RequestIndex> {
+    pub(crate) fn take(&mut self, role: Role, record_kind: u8) -> Result<RequestIndex> {
         match self.take_free(role, record_kind) {
             Some(entry) => Ok(entry.index()),
             None => self.take_fresh(role, record_kind),
         }
     }
 
-    /// As [`Self::take_own`], but only an entry that was used before.
+    /// As [`Self::take`], but only an entry that was used before.
     // TIER: short
     #[inline(always)]
     pub(crate) fn take_free(&mut self, role: Role, record_kind: u8) -> Option<&mut RequestEntry> {
         // SAFETY: `free` is null or leads to an entry that was used; `&mut self` makes this the only reference.
         let entry = unsafe { self.free.as_mut() }?;
-        #[cfg(feature = "ablate-requests")]
-        super::ablation::take();
         self.free = entry.next_free;
         entry.record.kind = record_kind;
         entry.record.role = role as u8;
@@ -243,8 +240,6 @@ impl RequestSlab {
             let text = format!("the system gives no memory for operation {}", self.used);
             return Err(Error::new(ErrorClass::ERR_NO_MEM, text));
         }
-        #[cfg(feature = "ablate-requests")]
-        super::ablation::take();
         self.used += 1;
         let entry = self.entry_mut(index);
         entry.id = RequestId::new(index, 0);
@@ -258,12 +253,10 @@ impl RequestSlab {
         Ok(index)
     }
 
-    /// As [`Self::release`], where requests have no lock of their own.
+    /// Frees an entry: ids that name it become stale.
     // TIER: short
     #[inline(always)]
-    pub(crate) fn release_own(&mut self, index: RequestIndex) {
-        #[cfg(feature = "ablate-requests")]
-        super::ablation::release();
+    pub(crate) fn release(&mut self, index: RequestIndex) {
         let next = self.free;
         let entry = self.entry_mut(index);
         entry.record.kind = kind::FREE;
@@ -274,6 +267,24 @@ impl RequestSlab {
             clean(entry);
         }
         self.free = entry;
+    }
+
+    /// The error of a slab without a free entry.
+    fn full(&self) -> Error {
+        (self.closed.clone()).unwrap_or_else(|| of_full_slab(self.capacity))
+    }
+
+    /// Gives this process, a forked child, a copy of the entries, and gives out no further one.
+    pub(crate) fn close(&mut self, why: Error) {
+        // Where the kernel refuses a copy, entries of requests that exist stay those of the parent.
+        let _ = self.memory.make_private(self.memory.len());
+        (self.free, self.capacity) = (std::ptr::null_mut(), self.used);
+        self.closed = Some(why);
+    }
+
+    /// Whether [`Self::take`] finds an entry.
+    pub(crate) fn has_room(&self) -> bool {
+        !self.free.is_null() || self.used < self.capacity
     }
 
     /// The place of an entry among those that were ever used.
@@ -388,4 +399,16 @@ fn clean(entry: &mut RequestEntry) {
     {
         action();
     }
+}
+
+/// The error of a slab whose entries are all in use.
+#[cold]
+fn of_full_slab(capacity: u32) -> Error {
+    let bytes = (u64::from(capacity + FIRST_INDEX) + 1) * size_of::<RequestEntry>() as u64;
+    let limit = match limits::of_file(bytes) {
+        Some(limit) => format!("and {limit}"),
+        None => "the limit set by RANKPOINT_REQUESTS".to_owned(),
+    };
+    let text = format!("{capacity} requests are pending, {limit}");
+    Error::new(ErrorClass::ERR_NO_MEM, text)
 }

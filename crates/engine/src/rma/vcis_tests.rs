@@ -280,10 +280,6 @@ fn a_window_has_as_many_vcis_as_every_member_can_serve() {
         },
         Settings {
             locks: LockModel::Global,
-            ..usual.clone()
-        },
-        Settings {
-            locks: LockModel::None,
             ..usual
         },
     ] {

@@ -109,8 +109,8 @@ pub const TEXTS: &[TextRow] = &[
     },
     TextRow {
         name: "RANKPOINT_LOCKS",
-        unit: "vci, global, fine, or none",
-        text: "locks of MPI_THREAD_MULTIPLE: empty or `vci`, one for each VCI; `global`, one for the process, which then has one VCI; `fine`, one for each VCI and one for the requests of the process; `none`, for measuring what locks cost: correct only while no two threads use one VCI (docs/threads.md)",
+        unit: "vci or global",
+        text: "locks of MPI_THREAD_MULTIPLE: empty or `vci`, one for each VCI; `global`, one for the process, which then has one VCI (docs/threads.md)",
         read: Settings::read_locks,
     },
     TextRow {

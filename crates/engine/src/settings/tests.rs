@@ -61,8 +61,6 @@ fn old_names_work_with_one_notice_that_names_the_new_one() {
 
 #[test]
 fn lock_models_are_read_by_their_names() {
-    let (settings, warnings) = read(&[("RANKPOINT_LOCKS", "fine")]);
-    assert_eq!((settings.locks, warnings.len()), (LockModel::Fine, 0));
     let (settings, warnings) = read(&[("RANKPOINT_LOCKS", "global")]);
     assert_eq!((settings.locks, warnings.len()), (LockModel::Global, 0));
     let (settings, warnings) = read(&[("RANKPOINT_LOCKS", "finer")]);

@@ -68,10 +68,6 @@ pub enum LockModel {
     Vci,
     /// One for the process, which then has one VCI.
     Global,
-    /// One for each VCI, and one for the requests of the process.
-    Fine,
-    /// None: threads that use one VCI at once destroy its state.
-    None,
 }
 
 impl LockModel {
@@ -79,8 +75,6 @@ impl LockModel {
         match text.trim() {
             "" | "vci" => Some(Self::Vci),
             "global" => Some(Self::Global),
-            "fine" => Some(Self::Fine),
-            "none" => Some(Self::None),
             _ => None,
         }
     }
@@ -90,8 +84,6 @@ impl LockModel {
         match self {
             Self::Vci => "",
             Self::Global => "global",
-            Self::Fine => "fine",
-            Self::None => "none",
         }
     }
 }

@@ -10,12 +10,11 @@ use crate::errors::ErrorClass;
 use crate::identity::LinkIndex;
 use crate::request::{RequestEntry, RequestId, RequestIndex, Role, Status, flag};
 
-/// The status of a receive that is complete and of which nothing else is to be said, as of nearly all; then it is freed. Only where
-/// requests have no lock of their own.
+/// The status of a receive that is complete and of which nothing else is to be said, as of nearly all; then it is freed.
 #[inline(always)]
 pub(crate) fn take_received(state: &mut VciState, index: RequestIndex) -> Option<Status> {
     let status = status_of_received(state, index)?;
-    state.retire_own(index);
+    state.retire(index);
     Some(status)
 }
 

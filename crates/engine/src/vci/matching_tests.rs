@@ -24,7 +24,7 @@ fn with_slab(use_it: impl FnOnce(&mut RequestSlab)) {
     let board: Box<VciBoard> = Box::new(unsafe { std::mem::zeroed() });
     let vci = VciIndex::of_bits(3);
     // SAFETY: the board is this slab's, and lives longer.
-    let slab = unsafe { RequestSlab::new(NonNull::from(&*board), vci, 2 * MANY, None) };
+    let slab = unsafe { RequestSlab::new(NonNull::from(&*board), vci, 2 * MANY) };
     use_it(&mut slab.unwrap());
 }
 

@@ -5,7 +5,6 @@
 
 use std::io;
 use std::ptr::NonNull;
-use std::sync::Arc;
 
 use fabric::node::NodeHandle;
 use fabric::peers::Peers;
@@ -23,7 +22,7 @@ use super::unexpected::UnexpectedQueue;
 use crate::datatype::SentSignature;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::identity::{LinkIndex, PeerIndex, VciIndex};
-use crate::request::{RequestId, RequestIndex, RequestPool, RequestSlab, Role, flag};
+use crate::request::{RequestId, RequestIndex, RequestSlab, Role, flag};
 use crate::settings::{Rendezvous, Settings};
 use fabric::board::kind;
 
@@ -106,14 +105,13 @@ impl VciState {
         me: PeerIndex,
         vci: VciIndex,
         settings: &Settings,
-        pool: Option<Arc<RequestPool>>,
         transport: Transport,
     ) -> Result<Self> {
         let can = transport.capabilities();
         let board = handle.vci_board(me, vci);
         let capacity = u32::try_from(settings.requests).unwrap_or(u32::MAX);
         // SAFETY: the board is this VCI's, and `node.handle` keeps it mapped.
-        let slab = unsafe { RequestSlab::new(NonNull::from(board), vci, capacity, pool) }?;
+        let slab = unsafe { RequestSlab::new(NonNull::from(board), vci, capacity) }?;
 
         let job = handle.job();
         let is_oversubscribed = job.local_ranks > job.cores;
@@ -238,13 +236,6 @@ impl VciState {
     pub(crate) fn retire(&mut self, index: RequestIndex) {
         self.let_owner_go(index);
         self.slab.release(index);
-    }
-
-    /// As [`Self::retire`], where requests have no lock of their own.
-    #[inline(always)]
-    pub(crate) fn retire_own(&mut self, index: RequestIndex) {
-        self.let_owner_go(index);
-        self.slab.release_own(index);
     }
 
     #[inline(always)]

@@ -113,7 +113,7 @@ words! {
 }
 words! {
     /// Which locks threads take.
-    Locks "RANKPOINT_LOCKS": Vci "vci", Global "global", Fine "fine", None "none"
+    Locks "RANKPOINT_LOCKS": Vci "vci", Global "global"
 }
 words! {
     /// Which VCIs a call that waits advances.

@@ -136,9 +136,7 @@ fn side_by_side(options: &ThreadsOptions, case: Case, libraries: usize) -> Vec<C
 /// The models of locks and progress that a mode is measured with.
 fn models(options: &ThreadsOptions, mode: Mode) -> impl Iterator<Item = Option<(Locks, Progress)>> {
     let is_process = mode == Mode::Processes;
-    // Without locks no two threads may use one VCI.
-    let wanted = move |locks: &&Locks| **locks != Locks::None || mode != Mode::Serial;
-    let all = options.locks.iter().filter(wanted).flat_map(|&locks| {
+    let all = options.locks.iter().flat_map(|&locks| {
         let all = options.progress.iter();
         all.map(move |&progress| Some((locks, progress)))
     });
@@ -161,9 +159,6 @@ fn measure(options: &ThreadsOptions, target: &Target, case: Case, results: &mut 
     if let Some((locks, progress)) = case.models {
         set(Locks::VARIABLE, locks.name());
         set(Progress::VARIABLE, progress.name());
-        if locks == Locks::None {
-            set("RANKPOINT_VCIS", "64");
-        }
     }
     if let Some(sharing) = case.sharing {
         set(Sharing::VARIABLE, sharing.name());
