@@ -308,6 +308,35 @@ static void host_only(MPI_Datatype type, int count)
     }
 }
 
+/* Elements that leave the allocation, which the double notices: the call that has to pack or unpack them ends with an error. */
+static void report_what_fails(void)
+{
+    MPI_Datatype far;
+    MPI_Request request;
+    double twenty[20] = {0};
+    int code, class;
+    Buffer one = make(1, 80, 5), wanted = make(0, 80, 5);
+    MPI_Type_vector(20, 1, 2, MPI_DOUBLE, &far);
+    MPI_Type_commit(&far);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Irecv(address(&one), 1, far, rank, 5, MPI_COMM_WORLD, &request);
+    MPI_Send(twenty, 20, MPI_DOUBLE, rank, 5, MPI_COMM_WORLD);
+    code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Error_class(code, &class);
+    CHECK(class == MPI_ERR_BUFFER && request == MPI_REQUEST_NULL);
+    drop(&one);
+    one = make(1, 80, 5);
+    MPI_Send_init(address(&one), 1, far, rank, 5, MPI_COMM_WORLD, &request);
+    code = MPI_Start(&request);
+    MPI_Error_class(code, &class);
+    CHECK(class == MPI_ERR_BUFFER);
+    MPI_Request_free(&request);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    CHECK(memcmp(contents(&one), wanted.host, 80) == 0);
+    MPI_Type_free(&far);
+    drop(&one), drop(&wanted);
+}
+
 /* Regular, nested, listed, of unequal parts, and longer than what the rule of `auto` sends through the host. */
 static int make_types(MPI_Datatype *types, int *counts)
 {
@@ -388,6 +417,7 @@ int main(int argc, char **argv)
     for (int on_device = 0; is_all && on_device < 2; ++on_device)
         pack_and_unpack(row, 3, 1, on_device);
     free_before_completion();
+    report_what_fails();
     MPI_Type_free(&row);
     for (int i = 0; i < number; ++i)
         MPI_Type_free(&types[i]);
