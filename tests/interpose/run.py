@@ -5,7 +5,7 @@
 usage: run.py PREFIX FOLDER
 
 PREFIX is where Rankpoint is installed, FOLDER a place to work in. The same tests run with Rankpoint, and with MPICH where
-FOLDER/../peers has it. The last line printed is "N passed, N failed, N skipped".
+FOLDER/../peers has it; those of GPUs where FOLDER/../gpu has the double of the driver, libcuda.so.1. The last line printed is "N passed, N failed, N skipped".
 """
 
 import os
@@ -51,10 +51,19 @@ class Host:
         self.threads = self.compile("threads.c", "threads", "-O1", "-pthread")
         self.corners = self.compile("corners.c", "corners", "-O1", "-pthread")
         self.placement = self.compile("placement.c", "placement", "-O1")
+        self.devices = self.compile("devices.c", "devices", "-O1")
+        self.allocations = self.compile("allocations.c", "allocations", "-O1")
         parts = [HERE / f"endpoints_{part}.c" for part in ("types", "collectives", "requests", "threads")]
         self.endpoints = self.compile("endpoints.c", "endpoints", "-O1", "-pthread", *parts)
         tool = lambda name: self.compile("tool.c", f"{name}.so", "-shared", "-fPIC", f'-DNAME="{name}"')
         self.tools = [tool(name) for name in "abc"]
+
+    def with_devices(self, *arguments, path="auto", double, **variables):
+        """Runs devices.c on two ranks with the layer; what the statistics have of it."""
+        variables = {"RANKPOINT_INTERPOSE_PATH": path, "LD_LIBRARY_PATH": double, "RANKPOINT_GPU": 0, **variables}
+        result = self.interposed("--layers", "datatypes", "--stats", command=[self.launcher, "-n", "2", self.devices, *arguments], **variables)
+        assert result[0] == 0 and "PASS" in result[1], result
+        return numbers(result[2], "datatypes")
 
     def compile(self, source, name, *flags, compiler=None):
         """Builds a file of this folder with the host's compiler, or another one."""
@@ -216,6 +225,60 @@ def the_rest_remains_as_it_is(host):
         passes(host.interposed("--layers", "datatypes", command=command))
 
 
+def nothing_is_allocated_after_the_first_messages(host):
+    passes(host.interposed("--layers", "datatypes", command=[host.launcher, "-n", "2", host.allocations], RANKPOINT_INTERPOSE_PATH="pack"), 2)
+
+
+def data_of_gpus_go_through_pinned_memory(host, double):
+    for when, path in (("early", "auto"), ("late", "pack"), ("late", "oneshot")):
+        found = host.with_devices(when, "exact", path=path, double=double)
+        assert found["oneshot"] > 1000 and "passed_device" not in found and "device_requests" not in found, found
+        assert 0 < found["pinned_allocations"] < 40 < found["pinned_requests"] and found["pinned_peak_bytes"] > 0, found
+
+
+def contiguous_data_of_gpus_go_there_on_request(host, double):
+    found = host.with_devices("early", "exact", "all", double=double, RANKPOINT_INTERPOSE_CONTIGUOUS=1)
+    assert found["oneshot"] > 1500, found
+
+
+def data_of_gpus_stay_there_if_the_library_takes_them(host, double):
+    if host.name != "rankpoint":
+        # It is built without CUDA.
+        return
+    for when, gpu in (("early", 1), ("late", 3)):
+        variables = {"RANKPOINT_GPU": gpu, "RANKPOINT_INTERPOSE_DEVICE_MEMORY": 1}
+        found = host.with_devices(when, "launches", path="device", double=double, **variables)
+        assert found["device"] > 1000 and found["device_requests"] > 40 > found["device_allocations"], found
+        # Long data in short blocks.
+        found = host.with_devices(when, "launches", double=double, **variables)
+        assert found["device"] > 200 and found["oneshot"] > 800, found
+
+
+def a_library_that_does_not_say_so_gets_no_data_of_gpus(host, double):
+    result = host.interposed("--layers", "datatypes", command=[host.launcher, "-n", "2", host.devices, "early", "exact"],
+                             RANKPOINT_INTERPOSE_PATH="device", LD_LIBRARY_PATH=double, RANKPOINT_GPU=0)
+    line = "the MPI library does not say that it takes memory of a GPU: oneshot instead of device"
+    assert result[0] == 0 and result[2].count(line) == 2, result
+
+
+def data_of_the_host_need_no_driver(host, double):
+    # Left to the library, they are not even looked at.
+    found = host.with_devices("early", "exact", "host", path="system", double=double)
+    assert "packed" not in found and found["passed_faster"] > 100, found
+
+
+def profiles_that_cannot_be_used_are_named(host, double):
+    profile = host.folder / "profile.toml"
+    profile.write_text("schema = 0\n")
+    command = [host.launcher, "-n", "2", host.devices, "early", "exact"]
+    # The command passes on the one that other commands read.
+    for variable in ("RANKPOINT_INTERPOSE_PROFILE", "RANKPOINT_PROFILE"):
+        # The rule has data stay on the GPU, which MPICH does not take: the line comes before.
+        result = host.interposed("--layers", "datatypes", command=command, LD_LIBRARY_PATH=double, RANKPOINT_GPU=0,
+                                 RANKPOINT_INTERPOSE_DEVICE_MEMORY=1, **{variable: profile})
+        assert result[2].count("datatypes: no times of GPUs: ") == 2 and str(profile) in result[2], result
+
+
 def placed(host, ranks, nodes, what, *options, layers="placement", **variables):
     """Runs placement.c with the layer; what the statistics have of it. The program counts the same edges between nodes."""
     command = [host.launcher, "-n", ranks, host.placement, nodes, what]
@@ -349,7 +412,9 @@ def nonsense_in_settings_is_refused(host):
     for name, value, why in [
         ("RANKPOINT_TOOLS", "/missing/tool.so", "/missing/tool.so"),
         ("RANKPOINT_INTERPOSE", "datatypes,fast", "fast is not a layer; there is placement, endpoints, datatypes"),
-        ("RANKPOINT_INTERPOSE_PATH", "fast", "RANKPOINT_INTERPOSE_PATH=fast is not one of auto, system, pack"),
+        ("RANKPOINT_INTERPOSE_PATH", "fast", "RANKPOINT_INTERPOSE_PATH=fast is not one of auto, system, pack, oneshot, device"),
+        ("RANKPOINT_INTERPOSE_CONTIGUOUS", "2", "RANKPOINT_INTERPOSE_CONTIGUOUS=2 is not one of 0, 1"),
+        ("RANKPOINT_INTERPOSE_DEVICE_MEMORY", "no", "RANKPOINT_INTERPOSE_DEVICE_MEMORY=no is not one of auto, 0, 1"),
         ("RANKPOINT_INTERPOSE_COLLECTIVES", "all", "RANKPOINT_INTERPOSE_COLLECTIVES=all is not one of 0, 1"),
         ("RANKPOINT_INTERPOSE_POOL_LIMIT", "much", "RANKPOINT_INTERPOSE_POOL_LIMIT=much is not a number of bytes"),
         ("RANKPOINT_INTERPOSE_PLACEMENT", "best", "RANKPOINT_INTERPOSE_PLACEMENT=best is not one of partition, random, off"),
@@ -528,6 +593,7 @@ def commands_of_endpoints_are_checked(host):
 CASES = [
     nothing_in_between_is_not_noticed, three_tools_see_every_call, calls_of_the_program_are_counted, the_start_is_described,
     datatypes_arrive_as_without_the_layer, collectives_move_packed_data_on_request, halos_are_exchanged, sessions_have_the_layer_too, threads_use_the_same_handles, the_rest_remains_as_it_is,
+    nothing_is_allocated_after_the_first_messages,
     rings_and_halos_cross_nodes_as_little_as_possible, each_process_plays_its_new_rank, what_cannot_gain_is_not_placed,
     wrong_arguments_are_reported_by_the_library, tools_see_what_the_layer_sends, our_launcher_has_flags_for_it, preloading_by_hand_works,
     two_copies_are_one, behind_the_library_it_says_so, shells_do_not_notice,
@@ -541,26 +607,40 @@ CASES = [
     commands_of_endpoints_are_checked,
 ]
 
+# These take the folder of the double of the driver.
+DEVICE_CASES = [
+    data_of_gpus_go_through_pinned_memory, contiguous_data_of_gpus_go_there_on_request, data_of_gpus_stay_there_if_the_library_takes_them,
+    a_library_that_does_not_say_so_gets_no_data_of_gpus, data_of_the_host_need_no_driver, profiles_that_cannot_be_used_are_named,
+]
+
 
 def main():
     prefix, folder = (Path(argument).resolve() for argument in sys.argv[1:3])
     hosts = [("rankpoint", prefix)]
     mpich = folder.parent / "peers/mpich"
-    skipped = 0 if mpich.exists() else len(CASES)
+    double = folder.parent / "gpu"
+    cases = [(case, []) for case in CASES]
+    skipped = 0
+    if (double / "libcuda.so.1").exists():
+        cases += [(case, [double]) for case in DEVICE_CASES]
+    else:
+        skipped += len(DEVICE_CASES)
+        print(f"without GPUs: the double of the driver is not in {double}")
+    if not mpich.exists():
+        skipped += len(cases)
+        print(f"not with MPICH, which is not in {mpich}")
     if mpich.exists():
         hosts.append(("mpich", mpich))
     passed = failed = 0
     for name, host_prefix in hosts:
         host = Host(name, host_prefix, prefix, folder / name)
-        for case in CASES:
+        for case, arguments in cases:
             try:
-                case(host)
+                case(host, *arguments)
                 passed += 1
             except (AssertionError, subprocess.SubprocessError) as why:
                 failed += 1
                 print(f"FAILED {case.__name__} with {name}: {why}", flush=True)
-    if skipped:
-        print(f"not with MPICH, which is not in {mpich}")
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     sys.exit(failed != 0)
 

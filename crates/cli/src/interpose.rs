@@ -9,14 +9,21 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use crate::profile::ProfileOptions;
 use crate::{settings, temporary};
 
 /// Of the tree that this program is installed in.
 const DISPATCHER: &str = "lib/rankpoint/interpose/libmpi_abi.so.1";
 
+/// The machine profile by which the layer for datatypes chooses ways of data.
+const PROFILE: &str = "RANKPOINT_INTERPOSE_PROFILE";
+
 /// Variables that only one layer reads.
 const VARIABLES: &[(&str, &str)] = &[
     ("RANKPOINT_INTERPOSE_PATH", "datatypes"),
+    ("RANKPOINT_INTERPOSE_CONTIGUOUS", "datatypes"),
+    ("RANKPOINT_INTERPOSE_DEVICE_MEMORY", "datatypes"),
+    (PROFILE, "datatypes"),
     ("RANKPOINT_INTERPOSE_COLLECTIVES", "datatypes"),
     ("RANKPOINT_INTERPOSE_POOL_LIMIT", "datatypes"),
     ("RANKPOINT_INTERPOSE_PLACEMENT", "placement"),
@@ -71,6 +78,9 @@ pub(crate) fn run(options: &InterposeOptions) -> Result<ExitCode, String> {
     if !options.layers.is_empty() {
         command.env("RANKPOINT_INTERPOSE", options.layers.join(","));
     }
+    if let Some(profile) = machine_profile() {
+        command.env(PROFILE, profile);
+    }
     if options.verbose {
         command.env("RANKPOINT_INTERPOSE_VERBOSE", "1");
     }
@@ -119,6 +129,13 @@ pub(crate) fn check_layers(command: &str, layers: &[String]) -> Result<(), Strin
         }
     }
     Ok(())
+}
+
+/// The profile that other commands read, where the variable names none.
+fn machine_profile() -> Option<PathBuf> {
+    let named = settings::variable(PROFILE).filter(|value| !value.is_empty());
+    let file = ProfileOptions::default().file(&::scope::here()).ok()?;
+    (named.is_none() && file.exists()).then_some(file)
 }
 
 fn absolute(flag: &str, path: &Path) -> Result<PathBuf, String> {

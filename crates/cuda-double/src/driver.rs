@@ -7,6 +7,7 @@
 //! with a zero, and host memory is as long as they say.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -128,6 +129,31 @@ pub(crate) unsafe fn give<T>(to: *mut T, value: T) -> Answer {
     Ok(())
 }
 
+/// How often each function was called.
+static CALLS: Mutex<BTreeMap<&str, usize>> = Mutex::new(BTreeMap::new());
+
+/// Counts a call.
+pub(crate) fn called(name: &'static str) {
+    let mut calls = CALLS.lock().unwrap_or_else(PoisonError::into_inner);
+    *calls.entry(name).or_default() += 1;
+}
+
+/// How often a function of the driver was called; with a null name, how often all of them were.
+///
+/// # Safety
+/// The name ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuda_double_calls(name: *const c_char) -> usize {
+    let calls = CALLS.lock().unwrap_or_else(PoisonError::into_inner);
+    if name.is_null() {
+        return calls.values().sum();
+    }
+    // SAFETY: the caller's promise.
+    let name = unsafe { CStr::from_ptr(name) };
+    let number = name.to_str().ok().and_then(|name| calls.get(name));
+    number.copied().unwrap_or(0)
+}
+
 macro_rules! driver {
     ($($(#[$meta:meta])* fn $name:ident($($argument:ident: $kind:ty),*) $body:block)*) => {
         $(
@@ -136,7 +162,10 @@ macro_rules! driver {
             /// # Safety
             /// As the driver's documentation says (the head of this file).
             #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name($($argument: $kind),*) -> c_int $body
+            pub unsafe extern "C" fn $name($($argument: $kind),*) -> c_int {
+                $crate::driver::called(stringify!($name));
+                $body
+            }
         )*
     };
 }

@@ -27,6 +27,7 @@ mod output;
 mod placement;
 mod raise;
 mod settings;
+mod sizes;
 mod start;
 mod statistics;
 mod sync;

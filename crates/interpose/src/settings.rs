@@ -13,6 +13,10 @@ pub(crate) enum Path {
     System,
     /// This library packs whatever it can.
     Pack,
+    /// Data in the memory of a GPU are packed into pinned memory of the host; others as with `Auto`.
+    Oneshot,
+    /// They are packed into memory of the GPU, if the library takes that; others as with `Auto`.
+    Device,
 }
 
 /// Which process gets which rank of a communicator with a topology.
@@ -62,9 +66,15 @@ pub(crate) struct Settings {
     pub(crate) layers: Vec<String>,
     /// How data of derived types travel.
     pub(crate) path: Path,
+    /// Whether contiguous data in the memory of a GPU go through the host, too.
+    pub(crate) stages_contiguous: bool,
+    /// Whether the MPI library takes memory of a GPU; `None` asks it.
+    pub(crate) takes_device: Option<bool>,
+    /// The machine profile by which ways of data are chosen.
+    pub(crate) profile: Option<PathBuf>,
     /// Whether collectives move packed data.
     pub(crate) collectives: bool,
-    /// Most bytes that the layer for datatypes keeps for the next messages.
+    /// Most bytes that the layer for datatypes keeps for the next messages, of each kind of memory.
     pub(crate) pool_limit: usize,
     /// How the layer for placement works; `None` leaves it out.
     pub(crate) placement: Option<Method>,
@@ -173,6 +183,8 @@ impl Settings {
             ("auto", Path::Auto),
             ("system", Path::System),
             ("pack", Path::Pack),
+            ("oneshot", Path::Oneshot),
+            ("device", Path::Device),
         ];
         let placement = [
             ("partition", Some(Method::Partition)),
@@ -182,6 +194,15 @@ impl Settings {
         let settings = Self {
             layers: list("RANKPOINT_INTERPOSE")?,
             path: choice("RANKPOINT_INTERPOSE_PATH", &path)?,
+            stages_contiguous: choice(
+                "RANKPOINT_INTERPOSE_CONTIGUOUS",
+                &[("0", false), ("1", true)],
+            )?,
+            takes_device: choice(
+                "RANKPOINT_INTERPOSE_DEVICE_MEMORY",
+                &[("auto", None), ("0", Some(false)), ("1", Some(true))],
+            )?,
+            profile: value("RANKPOINT_INTERPOSE_PROFILE").map(PathBuf::from),
             collectives: choice(
                 "RANKPOINT_INTERPOSE_COLLECTIVES",
                 &[("0", false), ("1", true)],

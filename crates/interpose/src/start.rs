@@ -8,7 +8,7 @@ use crate::output::{end, say};
 use crate::settings::Settings;
 use crate::table::{Functions, REAL};
 use crate::wrappers::{ENTER, PROFILED, THROUGH};
-use crate::{endpoints, layers, statistics, tools};
+use crate::{datatypes, endpoints, layers, statistics, tools};
 
 /// The version of the ABI that the entries are made for.
 const ABI: i32 = 1;
@@ -59,6 +59,9 @@ pub(crate) fn library() -> Opened {
     let create = library.address(c"MPIX_Comm_create_endpoints");
     // SAFETY: libraries that have a function of this name have Rankpoint's prototype, which is the proposal's.
     unsafe { endpoints::know(&library.path, create) };
+    let query = library.address(c"MPIX_Query_cuda_support");
+    // SAFETY: libraries that have a function of this name have Open MPI's prototype: no parameters, an `int`.
+    unsafe { datatypes::know_query(query) };
     Opened {
         settings,
         library,

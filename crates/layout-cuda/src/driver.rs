@@ -62,6 +62,8 @@ functions! {
     pointer_attribute = "cuPointerGetAttribute"(*mut c_void, c_int, u64);
     allocate = "cuMemAlloc_v2"(*mut u64, usize);
     free = "cuMemFree_v2"(u64);
+    allocate_pinned = "cuMemHostAlloc"(*mut *mut c_void, usize, c_uint);
+    free_pinned = "cuMemFreeHost"(*mut c_void);
     copy_in = "cuMemcpyHtoD_v2"(u64, *const c_void, usize);
     copy_out = "cuMemcpyDtoH_v2"(*mut c_void, u64, usize);
     synchronize = "cuStreamSynchronize"(Handle);

@@ -42,5 +42,5 @@ pub use driver::{DRIVER_FILE, Driver, Handle};
 pub use emit::{Direction, KernelName, Shape, module_text};
 pub use error::CudaError;
 pub use gpu::{Gpu, Stream};
-pub use memory::{DeviceMemory, MemorySpace};
+pub use memory::{DeviceMemory, MemorySpace, PinnedMemory};
 pub use plan::{Addresses, Launch, Plan, Tuning};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory of a GPU: the owner of an address, and memory that this crate allocates.
+//! Memory that GPUs reach: the owner of an address, and memory that this crate allocates.
 
 use std::ffi::{c_int, c_void};
 
@@ -80,6 +80,11 @@ pub struct DeviceMemory {
 }
 
 impl DeviceMemory {
+    /// The GPU that it is of.
+    pub const fn gpu(&self) -> &'static Gpu {
+        self.gpu
+    }
+
     /// Where it begins.
     pub const fn address(&self) -> u64 {
         self.address
@@ -98,7 +103,59 @@ impl Drop for DeviceMemory {
     }
 }
 
+/// Pinned for all GPUs, and mapped for them (`CU_MEMHOSTALLOC_PORTABLE`, `CU_MEMHOSTALLOC_DEVICEMAP`).
+const PORTABLE_AND_MAPPED: u32 = 3;
+
+/// Pinned memory of the host that is freed when this is dropped. All GPUs reach it at its own address, because 64-bit processes have
+/// unified addresses.
+#[derive(Debug)]
+pub struct PinnedMemory {
+    gpu: &'static Gpu,
+    address: *mut u8,
+}
+
+// SAFETY: it owns its memory, and the driver takes it back from any thread.
+unsafe impl Send for PinnedMemory {}
+// SAFETY: it hands out an address and nothing else.
+unsafe impl Sync for PinnedMemory {}
+
+impl PinnedMemory {
+    /// Where it begins, for the processor and for GPUs.
+    pub const fn address(&self) -> *mut u8 {
+        self.address
+    }
+}
+
+impl Drop for PinnedMemory {
+    fn drop(&mut self) {
+        // As for memory of a GPU.
+        drop(self.gpu.inside(|| {
+            // SAFETY: `Gpu::allocate_pinned` made it in this context, and only this destructor frees it.
+            let code = unsafe { (self.gpu.driver.functions.free_pinned)(self.address.cast()) };
+            let argument = || format!("address {:p}", self.address);
+            self.gpu.driver.check(code, "cuMemFreeHost", argument)
+        }));
+    }
+}
+
 impl Gpu {
+    /// Memory of the host that this GPU and all others reach; at least one byte, aligned to a page.
+    ///
+    /// # Errors
+    /// When there is not so much.
+    pub fn allocate_pinned(&'static self, bytes: usize) -> Result<PinnedMemory, CudaError> {
+        self.inside(|| {
+            let mut address = std::ptr::null_mut();
+            let allocate = self.driver.functions.allocate_pinned;
+            // SAFETY: writes one address.
+            let code = unsafe { allocate(&raw mut address, bytes.max(1), PORTABLE_AND_MAPPED) };
+            self.driver
+                .check(code, "cuMemHostAlloc", || format!("{bytes} bytes"))?;
+            let address = address.cast();
+            Ok(PinnedMemory { gpu: self, address })
+        })
+    }
+
     /// Memory of this GPU; at least one byte, aligned to 256.
     ///
     /// # Errors

@@ -53,7 +53,7 @@ const RANKS: &[&str] = &["1", "2", "3"];
 /// When they load the driver, as the program's argument, and the setting with which the library expects it then.
 const LOADED: &[(&str, &str)] = &[("early", "1"), ("late", "3")];
 
-/// Whether the layer for datatypes stands between: it leaves device memory to the library.
+/// Whether the layer for datatypes stands between, which packs what is in device memory itself.
 const LAYERED: &[bool] = &[false, true];
 
 /// Messages from and to device memory, with the double in the driver's place.
@@ -62,6 +62,14 @@ pub(super) fn buffers(_: Scope) -> Result<Found, String> {
         return Ok(Found::Skipped(why));
     }
     let prefix = install::into_target()?;
+    let folder = double()?;
+    let paths = [prefix.join("lib"), folder.clone()];
+    let (passed, wrong) = exchange(&prefix, &folder, &paths)?;
+    Found::runs(passed, wrong, "runs with device memory")
+}
+
+/// Builds the double of the driver: the folder with its library.
+pub(super) fn double() -> Result<PathBuf, String> {
     shell::cargo(&[
         "build",
         "--quiet",
@@ -74,9 +82,7 @@ pub(super) fn buffers(_: Scope) -> Result<Found, String> {
     fs::create_dir_all(&folder).map_err(told)?;
     let double = shell::target().join("release/libcuda_double.so");
     fs::copy(double, folder.join("libcuda.so.1")).map_err(told)?;
-    let paths = [prefix.join("lib"), folder.clone()];
-    let (passed, wrong) = exchange(&prefix, &folder, &paths)?;
-    Found::runs(passed, wrong, "runs with device memory")
+    Ok(folder)
 }
 
 /// The same with the driver and the GPU of this node: how many runs passed, or why there is none to try.

@@ -4,6 +4,7 @@
 
 use super::engine;
 use super::found::Found;
+use super::gpu;
 use super::scope::Scope;
 use crate::peers::Peer;
 use crate::tools::{self, Tool};
@@ -129,8 +130,10 @@ pub(super) fn hosts(scope: Scope) -> Result<Found, String> {
     suite.run(scope)
 }
 
-/// Profiling tools between programs and MPI libraries, ours and MPICH's.
+/// Layers and profiling tools between programs and MPI libraries, ours and MPICH's.
 pub(super) fn interpose(scope: Scope) -> Result<Found, String> {
+    // The script finds it beside its own folder.
+    gpu::double()?;
     let suite = Suite {
         name: "interpose",
         script: "tests/interpose/run.py",

@@ -6,8 +6,9 @@ use std::ffi::c_void;
 use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::*;
 
-use super::buffer::{Buffer, Elements};
+use super::buffer::Buffer;
 use super::calls::{calls, entry};
+use super::elements::Elements;
 use super::layer::NEXT;
 use super::leaf;
 use super::status::Unwritten as _;
@@ -34,11 +35,11 @@ pub(super) fn over(next: Functions) -> Functions {
 
 calls! {
     (*const c_void; dest: i32, tag: i32; comm: MPI_Comm)
-    |elements: Elements| elements.packed(dest) => sent;
+    |elements: Elements| elements.packed(dest, comm) => sent;
     MPI_Send MPI_Send_c, MPI_Ssend MPI_Ssend_c, MPI_Rsend MPI_Rsend_c, MPI_Bsend MPI_Bsend_c;
 
     (*mut c_void; source: i32, tag: i32, comm: MPI_Comm; status: *mut MPI_Status)
-    |elements: Elements| elements.to_receive(source) => received;
+    |elements: Elements| elements.to_receive(source, comm) => received;
     MPI_Recv MPI_Recv_c;
 
     (*mut c_void; message: *mut MPI_Message; status: *mut MPI_Status)
@@ -58,11 +59,11 @@ pub(super) unsafe fn received(
     call: impl FnOnce(*mut MPI_Status) -> i32,
 ) -> i32 {
     let mut own = MPI_Status::unwritten();
-    let code = call(&raw mut own);
+    let mut code = call(&raw mut own);
     // SAFETY: the program's buffer and status.
     unsafe {
         if code == mpi::MPI_SUCCESS && own.is_written() {
-            buffer.unpack_received(&own);
+            code = buffer.unpack_received(&own);
         }
         own.copy_to(wanted);
     }

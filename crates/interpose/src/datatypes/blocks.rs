@@ -7,10 +7,10 @@ use std::sync::Arc;
 use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::*;
 
-use super::buffer::{self, Elements, MOST_BYTES, UNMAPPED};
+use super::elements::{Elements, MOST_BYTES, UNMAPPED};
 use super::pool::Temporary;
 use super::types::Type;
-use super::{device, leaf};
+use super::{data, device, leaf};
 use crate::table::REAL;
 
 /// An array of a call, in one width or the other.
@@ -269,7 +269,7 @@ impl Block {
                 How::There(from) if !device::is_device(from.cast()) => {
                     std::ptr::copy_nonoverlapping(from.cast(), to, self.bytes);
                 }
-                How::Here(of) => buffer::pack(of, base.expose_provenance(), self.bytes, to),
+                How::Here(of) => data::pack(of, base.expose_provenance(), self.bytes, to),
                 How::There(_) | How::Library => {
                     let (to, bytes) = (to.cast(), self.bytes as MPI_Count);
                     let pack = REAL.get().MPI_Pack_c;
@@ -294,7 +294,7 @@ impl Block {
                 How::There(to) if !device::is_device(to.cast()) => {
                     std::ptr::copy_nonoverlapping(from, to.cast_mut().cast(), self.bytes);
                 }
-                How::Here(of) => buffer::unpack(of, base.expose_provenance(), self.bytes, from),
+                How::Here(of) => data::unpack(of, base.expose_provenance(), self.bytes, from),
                 How::There(_) | How::Library => {
                     let (to, bytes) = (base.cast_mut(), self.bytes as MPI_Count);
                     let unpack = REAL.get().MPI_Unpack_c;

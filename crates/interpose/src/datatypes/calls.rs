@@ -31,7 +31,7 @@ macro_rules! calls {
     ) => {
         entry! {
             $small(base: $pointer, count: i32, datatype: MPI_Datatype, $($name: $kind,)* $last: $last_kind)
-            if leaf::is_predefined(datatype),
+            if leaf::passes(datatype),
             else {
                 let next = NEXT.get();
                 let Some(buffer) = $buffer(Elements::new(base, count, datatype)) else {
@@ -46,7 +46,7 @@ macro_rules! calls {
         }
         entry! {
             $large(base: $pointer, count: MPI_Count, datatype: MPI_Datatype, $($name: $kind,)* $last: $last_kind)
-            if leaf::is_predefined(datatype),
+            if leaf::passes(datatype),
             else {
                 let next = NEXT.get();
                 let Some(buffer) = $buffer(Elements::new(base, count, datatype)) else {

@@ -95,8 +95,7 @@ unsafe fn all(
         let code = call(it.statuses());
         let is_set = |flag: *const i32| !flag.is_null() && *flag != 0;
         let are_complete = code != mpi::MPI_SUCCESS || flag.is_none_or(is_set);
-        it.end(remain, |at| are_complete.then_some(at));
-        code
+        it.end(code, remain, |at| are_complete.then_some(at))
     }
 }
 
@@ -119,8 +118,7 @@ unsafe fn any(
         let code = call(it.statuses());
         let is_found = flag.is_none_or(|flag| *flag != 0);
         let found = usize::try_from(*index).ok().filter(|_| is_found);
-        it.end(remain, |at| (Some(at) == found).then_some(0));
-        code
+        it.end(code, remain, |at| (Some(at) == found).then_some(0))
     }
 }
 
@@ -142,10 +140,9 @@ unsafe fn some(
         *number = mpi::MPI_UNDEFINED;
         let code = call(it.statuses());
         let found = slice::from_raw_parts(indices, usize::try_from(*number).unwrap_or(0));
-        it.end(remain, |at| {
+        it.end(code, remain, |at| {
             found.iter().position(|&index| index as usize == at)
-        });
-        code
+        })
     }
 }
 
@@ -166,7 +163,7 @@ unsafe fn request_free(request: *mut MPI_Request) -> i32 {
 struct Taken {
     index: usize,
     request: MPI_Request,
-    operation: Box<Operation>,
+    operation: Operation,
 }
 
 /// What calls of a thread need memory for.
@@ -230,13 +227,22 @@ impl Call {
         }
     }
 
-    /// After the call, which has completed the requests that have a place among the statuses. `remain` says that it frees none.
-    unsafe fn end(mut self, remain: bool, place: impl Fn(usize) -> Option<usize>) {
+    /// After the call, which has completed the requests that have a place among the statuses. `remain` says that it frees none. Gives
+    /// the call's code, or that of data that could not be unpacked.
+    unsafe fn end(
+        mut self,
+        mut code: i32,
+        remain: bool,
+        place: impl Fn(usize) -> Option<usize>,
+    ) -> i32 {
         for mut it in self.memory.taken.drain(..) {
             let status = place(it.index).and_then(|place| self.memory.statuses.get(place));
             if let Some(status) = status.filter(|status| status.is_written()) {
                 // SAFETY: the program's buffers, and a status of this request.
-                unsafe { it.operation.arrived(status) };
+                let unpacked = unsafe { it.operation.arrived(status) };
+                if code == mpi::MPI_SUCCESS {
+                    code = unpacked;
+                }
             }
             // SAFETY: the program's array.
             let is_same = unsafe { *self.requests.add(it.index) } == it.request;
@@ -252,5 +258,6 @@ impl Call {
         }
         // A thread that ends keeps nothing.
         drop(MEMORY.try_with(|memory| memory.replace(self.memory)));
+        code
     }
 }

@@ -13,7 +13,11 @@ crate::counts::counts! {
     PACKED "datatypes.packed";
     /// Buffers that were unpacked here.
     UNPACKED "datatypes.unpacked";
-    /// Bytes of both.
+    /// Those in the memory of a GPU that were packed into memory of the host, or unpacked from there.
+    ONESHOT "datatypes.oneshot";
+    /// Those that were packed into memory of the GPU, or unpacked from there.
+    ON_DEVICE "datatypes.device";
+    /// Bytes of all.
     BYTES "datatypes.bytes";
     /// Collectives that moved packed data.
     COLLECTIVES "datatypes.collectives";
@@ -21,9 +25,15 @@ crate::counts::counts! {
     FASTER "datatypes.passed_faster";
     /// Those that went there because their type was refused.
     UNKNOWN "datatypes.passed_refused";
-    /// Those in device memory.
+    /// Those in the memory of a GPU.
     DEVICE "datatypes.passed_device";
     /// Those whose receive overlaps itself, or whose size or count is out of bounds.
     IRREGULAR "datatypes.passed_irregular";
     => "datatypes.pool_peak_bytes" pool::peak() as u64;
+    => "datatypes.pinned_requests" pool::PINNED.requests() as u64;
+    => "datatypes.pinned_allocations" pool::PINNED.allocations() as u64;
+    => "datatypes.pinned_peak_bytes" pool::PINNED.peak() as u64;
+    => "datatypes.device_requests" pool::DEVICE.requests() as u64;
+    => "datatypes.device_allocations" pool::DEVICE.allocations() as u64;
+    => "datatypes.device_peak_bytes" pool::DEVICE.peak() as u64;
 }

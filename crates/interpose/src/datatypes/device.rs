@@ -1,76 +1,77 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory that the processor must not touch.
+//! Who owns an address: the processor, or a GPU. Only a driver that the process has loaded by itself is asked, whenever it was loaded;
+//! without one no call of a driver is made.
 
-use std::ffi::{c_int, c_void};
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Once, OnceLock};
 
+use layout_cuda::{CudaError, Driver, Gpu, MemorySpace};
+
+use crate::output::say;
 use crate::sync::AtomicU64;
 
-type PointerAttribute = unsafe extern "C" fn(*mut c_void, c_int, u64) -> c_int;
-
-/// CU_POINTER_ATTRIBUTE_MEMORY_TYPE and CU_POINTER_ATTRIBUTE_IS_MANAGED.
-const MEMORY_TYPE: c_int = 2;
-const IS_MANAGED: c_int = 8;
-/// CU_MEMORYTYPE_DEVICE.
-const DEVICE: u32 = 2;
-
-/// How many objects the process has loaded so far.
-fn loaded() -> u64 {
-    unsafe extern "C" fn first(
-        info: *mut libc::dl_phdr_info,
-        _: usize,
-        loaded: *mut c_void,
-    ) -> c_int {
-        // SAFETY: the linker's record, and the place that is passed below.
-        unsafe { *loaded.cast::<u64>() = (*info).dlpi_adds };
-        1
-    }
-    let mut loaded = 0u64;
-    // SAFETY: a function with the prototype of a callback, and a place of this function.
-    unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut loaded).cast()) };
-    loaded
+/// The owner of an address.
+#[derive(Clone, Copy)]
+pub(super) enum Owner {
+    /// The processor reads and writes it.
+    Host,
+    /// A GPU, whose kernels pack.
+    Gpu(&'static Gpu),
+    /// A GPU without kernels, or a driver that does not answer: nothing but the library may touch it.
+    Other,
 }
 
-/// The driver's function, if the program has loaded CUDA.
-fn pointer_attribute() -> Option<PointerAttribute> {
-    static FOUND: OnceLock<PointerAttribute> = OnceLock::new();
-    static LOOKED: AtomicU64 = AtomicU64::new(0);
+/// The driver, if the process has loaded it.
+fn driver() -> Option<&'static Driver> {
+    static FOUND: OnceLock<&'static Driver> = OnceLock::new();
+    /// How many libraries the process had loaded when the driver was none of them.
+    static WITHOUT: AtomicU64 = AtomicU64::new(0);
     if let Some(found) = FOUND.get() {
-        return Some(*found);
+        return Some(found);
     }
-    let loaded = loaded();
-    // Only a number; the linker's lock orders what it counts.
-    if LOOKED.swap(loaded, Relaxed) == loaded {
+    let loaded = sys::library::loaded_so_far();
+    // Relaxed: a thread that got memory of a GPU got it after the driver was counted.
+    if WITHOUT.load(Relaxed) == loaded {
         return None;
     }
-    // SAFETY: names a library that is loaded, or nothing; an open handle and a text.
-    let address = unsafe {
-        let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
-        let handle = libc::dlopen(c"libcuda.so.1".as_ptr(), flags);
-        match handle.is_null() {
-            true => handle,
-            false => libc::dlsym(handle, c"cuPointerGetAttribute".as_ptr()),
+    if Driver::is_loaded() {
+        match sys::signals::keeping_actions(Driver::get) {
+            Ok(driver) => return Some(FOUND.get_or_init(|| driver)),
+            // A driver without a GPU or that refuses to start has no memory.
+            Err(error @ CudaError::OldDriver { .. }) => report(error),
+            Err(_) => {}
         }
-    };
-    if address.is_null() {
-        return None;
     }
-    // SAFETY: the prototype of that function.
-    let found = unsafe { std::mem::transmute::<*mut c_void, PointerAttribute>(address) };
-    Some(*FOUND.get_or_init(|| found))
+    WITHOUT.store(loaded, Relaxed);
+    None
 }
 
-/// Whether an address is in the memory of a GPU.
+/// The owner of an address.
+pub(super) fn owner(address: *const u8) -> Owner {
+    let Some(driver) = driver() else {
+        return Owner::Host;
+    };
+    match driver.space_of(address.addr() as u64) {
+        Ok(MemorySpace::Host) => Owner::Host,
+        Ok(MemorySpace::Device(gpu)) => Owner::Gpu(gpu),
+        Err(error) => {
+            report(&error);
+            Owner::Other
+        }
+    }
+}
+
+/// Whether the processor must not touch an address.
 pub(super) fn is_device(address: *const u8) -> bool {
-    let Some(attribute) = pointer_attribute() else {
-        return false;
-    };
-    let value = |which| {
-        let mut value = 0u32;
-        // SAFETY: an attribute of at most 4 bytes. For an address that the driver does not know it reports an error.
-        let code = unsafe { attribute((&raw mut value).cast(), which, address.addr() as u64) };
-        if code == 0 { value } else { 0 }
-    };
-    value(MEMORY_TYPE) == DEVICE && value(IS_MANAGED) == 0
+    !matches!(owner(address), Owner::Host)
+}
+
+/// Says once why data in the memory of a GPU are left to the library.
+pub(super) fn report(error: &CudaError) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        say(&format!(
+            "datatypes: the library packs data in the memory of a GPU: {error}"
+        ));
+    });
 }

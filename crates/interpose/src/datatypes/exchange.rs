@@ -9,8 +9,8 @@ use std::ffi::c_void;
 use mpi_abi_sys::types::*;
 
 use super::blocking::received;
-use super::buffer::Elements;
 use super::calls::entry;
+use super::elements::Elements;
 use super::layer::NEXT;
 use super::leaf;
 use super::pending::{Operation, keep};
@@ -53,8 +53,8 @@ unsafe fn sendrecv(
     let next = NEXT.get();
     // SAFETY: the program's arguments; packed data have as many bytes as are passed.
     unsafe {
-        let sent = outgoing.packed(dest);
-        let arriving = incoming.to_receive(source);
+        let sent = outgoing.packed(dest, comm);
+        let arriving = incoming.to_receive(source, comm);
         let (from, from_count, from_type) = outgoing.part(sent.as_ref());
         let (to, to_count, to_type) = incoming.part(arriving.as_ref());
         let call = |status| {
@@ -89,7 +89,7 @@ unsafe fn isendrecv(
     let next = NEXT.get();
     // SAFETY: as above.
     unsafe {
-        let sent = outgoing.packed(dest);
+        let sent = outgoing.packed(dest, comm);
         let (from, from_count, from_type) = outgoing.part(sent.as_ref());
         let (to, to_count, to_type) = incoming.part(None);
         let call = |request| {
@@ -124,7 +124,7 @@ unsafe fn sendrecv_replace(
     let next = NEXT.get();
     // SAFETY: as above.
     unsafe {
-        let buffer = elements.replaced();
+        let buffer = elements.replaced(comm);
         let (data, count, datatype) = elements.part(buffer.as_ref());
         let call = |status| {
             either!(
@@ -153,7 +153,7 @@ macro_rules! entries {
                 sendbuf: *const c_void, sendcount: $count, sendtype: MPI_Datatype, dest: i32, sendtag: i32, recvbuf: *mut c_void,
                 recvcount: $count, recvtype: MPI_Datatype, source: i32, recvtag: i32, comm: MPI_Comm, $last: $kind
             )
-            if leaf::is_predefined(sendtype) && leaf::is_predefined(recvtype),
+            if leaf::passes(sendtype) && leaf::passes(recvtype),
             else {
                 let outgoing = (Elements::new(sendbuf, sendcount, sendtype), dest, sendtag);
                 let incoming = (Elements::new(recvbuf, recvcount, recvtype), source, recvtag);
@@ -178,7 +178,7 @@ macro_rules! replace_entries {
                 buf: *mut c_void, count: $count, datatype: MPI_Datatype, dest: i32, sendtag: i32, source: i32, recvtag: i32,
                 comm: MPI_Comm, status: *mut MPI_Status
             )
-            if leaf::is_predefined(datatype),
+            if leaf::passes(datatype),
             else {
                 let outgoing = (Elements::new(buf, count, datatype), dest, sendtag);
                 sendrecv_replace(outgoing, (source, recvtag), comm, status, $is_large)

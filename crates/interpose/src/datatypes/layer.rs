@@ -7,8 +7,8 @@ use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::*;
 
 use super::{
-    blocking, collectives, complete, costs, exchange, nonblocking, own, packing, pending,
-    persistent, pool, types,
+    blocking, collectives, complete, costs, exchange, leaf, nonblocking, own, packing, pending,
+    persistent, pool, route, types,
 };
 use crate::output::say;
 use crate::settings::Settings;
@@ -42,6 +42,8 @@ pub(crate) fn over(settings: &Settings, next: Functions) -> Functions {
         return next;
     }
     costs::set_path(settings.path, settings.verbose);
+    route::set(settings);
+    leaf::look_at_contiguous(settings.stages_contiguous);
     pool::limit(settings.pool_limit);
     // SAFETY: no slot leads to a reader yet.
     unsafe { NEXT.fill(next) };

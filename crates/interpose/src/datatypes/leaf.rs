@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Predefined types: where their bytes are.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use layout::Layout;
 use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::MPI_Datatype;
+
+use crate::sync::AtomicUsize;
 
 /// Handles of the predefined types are smaller.
 const PREDEFINED: usize = 4096;
@@ -11,6 +15,20 @@ const PREDEFINED: usize = 4096;
 /// Whether a handle is that of a predefined type, or none.
 pub(super) fn is_predefined(datatype: MPI_Datatype) -> bool {
     datatype < PREDEFINED
+}
+
+/// Handles below are of data that pass: those of predefined types, unless contiguous data of GPUs go through the host.
+static PASSING: AtomicUsize = AtomicUsize::new(PREDEFINED);
+
+/// Sets whether calls look at contiguous data.
+pub(super) fn look_at_contiguous(does: bool) {
+    PASSING.store(if does { 0 } else { PREDEFINED }, Relaxed);
+}
+
+/// Whether data of a type go to the library as they are.
+#[inline]
+pub(super) fn passes(datatype: MPI_Datatype) -> bool {
+    datatype < PASSING.load(Relaxed)
 }
 
 /// The layout of a predefined type with this size and this extent; `None` where that is not known.

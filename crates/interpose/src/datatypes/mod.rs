@@ -6,7 +6,8 @@
 //! ([`types`]); the layer for endpoints uses the same. Where the
 //! library packs it faster itself, it goes on as it is ([`costs`]). Packed bytes are in the order of the type map without a header,
 //! as the libraries' own: so the other side need not have this layer ([`wire`] makes sure). Calls that complete requests unpack what has
-//! arrived ([`pending`], [`complete`]). On request [`collectives`] move packed bytes, too.
+//! arrived ([`pending`], [`complete`]). On request [`collectives`] move packed bytes, too. Data in the memory of a GPU are packed by its
+//! kernels ([`region`]), into memory that [`route`] chooses.
 
 mod blocking;
 mod blocks;
@@ -17,8 +18,10 @@ mod commit;
 mod complete;
 mod costs;
 mod counts;
+mod data;
 mod decode;
 mod device;
+mod elements;
 mod exchange;
 mod group;
 mod layer;
@@ -29,6 +32,8 @@ mod packing;
 mod pending;
 mod persistent;
 mod pool;
+mod region;
+mod route;
 mod status;
 mod types;
 mod wire;
@@ -37,4 +42,5 @@ pub(crate) use commit::reading;
 pub(crate) use counts::lines as counts;
 pub(crate) use layer::{of_requests, over};
 pub(crate) use leaf::layout as layout_of_predefined;
+pub(crate) use route::know_query;
 pub(crate) use types::{Type, find};

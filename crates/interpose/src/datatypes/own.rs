@@ -39,7 +39,7 @@ pub(super) fn is_started() -> bool {
 }
 
 /// Whether the program has MPI_COMM_WORLD and MPI_COMM_SELF now: it has called MPI_Init, and not yet MPI_Finalize.
-fn is_world() -> bool {
+pub(super) fn is_world() -> bool {
     let (mut is_initialised, mut is_finalised) = (0, 0);
     let library = REAL.get();
     // SAFETY: places of this function; both may be called at any time.

@@ -6,10 +6,10 @@ use std::ffi::c_void;
 use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::*;
 
-use super::buffer::{self, Elements};
 use super::calls::entry;
+use super::elements::Elements;
 use super::layer::NEXT;
-use super::{device, leaf};
+use super::leaf;
 use crate::table::Functions;
 
 /// The functions of this file over the next ones.
@@ -35,8 +35,7 @@ fn place(
         .cast::<u8>()
         .wrapping_offset(position as isize)
         .cast_mut();
-    (position >= 0 && end <= size && !buffer.is_null() && !device::is_device(place))
-        .then_some(place)
+    (position >= 0 && end <= size && !buffer.is_null()).then_some(place)
 }
 
 /// Packs elements; the bytes. `None` where the library does it.
@@ -45,11 +44,11 @@ unsafe fn packed(
     (to, size): (*mut c_void, MPI_Count),
     position: MPI_Count,
 ) -> Option<usize> {
-    let (bytes, of) = elements.to_pack()?;
-    let to = place(to, size, position, bytes)?;
+    let data = elements.to_pack()?;
+    let to = place(to, size, position, data.bytes())?;
     // SAFETY: the program's elements, and room in its buffer.
-    unsafe { buffer::pack(&of, elements.base.expose_provenance(), bytes, to) };
-    Some(bytes)
+    unsafe { data.pack_to(to)? };
+    Some(data.bytes())
 }
 
 /// Unpacks elements; the bytes. `None` where the library does it.
@@ -58,11 +57,11 @@ unsafe fn unpacked(
     (from, size): (*const c_void, MPI_Count),
     position: MPI_Count,
 ) -> Option<usize> {
-    let (bytes, of) = elements.to_unpack()?;
-    let from = place(from, size, position, bytes)?;
+    let data = elements.to_unpack()?;
+    let from = place(from, size, position, data.bytes())?;
     // SAFETY: the program's elements, and bytes of its buffer.
-    unsafe { buffer::unpack(&of, elements.base.expose_provenance(), bytes, from) };
-    Some(bytes)
+    unsafe { data.unpack_from(from)? };
+    Some(data.bytes())
 }
 
 /// Defines MPI_Pack and MPI_Unpack in a width; data of predefined types pass.
@@ -73,7 +72,7 @@ macro_rules! packs {
                 from: *const c_void, count: $count, datatype: MPI_Datatype, to: *mut c_void, size: $count, position: *mut $count,
                 comm: MPI_Comm
             )
-            if leaf::is_predefined(datatype) || position.is_null() || comm == mpi::MPI_COMM_NULL,
+            if leaf::passes(datatype) || position.is_null() || comm == mpi::MPI_COMM_NULL,
             else {
                 let elements = Elements::new(from, count, datatype);
                 match packed(elements, (to, size.into()), (*position).into()) {
@@ -90,7 +89,7 @@ macro_rules! packs {
                 from: *const c_void, size: $count, position: *mut $count, to: *mut c_void, count: $count, datatype: MPI_Datatype,
                 comm: MPI_Comm
             )
-            if leaf::is_predefined(datatype) || position.is_null() || comm == mpi::MPI_COMM_NULL,
+            if leaf::passes(datatype) || position.is_null() || comm == mpi::MPI_COMM_NULL,
             else {
                 let elements = Elements::new(to, count, datatype);
                 match unpacked(elements, (from, size.into()), (*position).into()) {

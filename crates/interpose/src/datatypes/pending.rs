@@ -58,39 +58,41 @@ impl Operation {
         }
     }
 
-    /// Packs the data of a persistent operation that is about to start.
+    /// Packs the data of a persistent operation that is about to start; the code of the call.
     ///
     /// # Safety
     /// The program's buffers are as its calls say.
-    pub(super) unsafe fn start(&mut self) {
-        if let Some(buffer) = &self.sent {
-            // SAFETY: the caller's promise.
-            unsafe { buffer.pack() };
-        }
+    pub(super) unsafe fn start(&mut self) -> i32 {
         self.is_owed = true;
+        match &self.sent {
+            // SAFETY: the caller's promise.
+            Some(buffer) => unsafe { buffer.pack() },
+            None => mpi::MPI_SUCCESS,
+        }
     }
 
-    /// Unpacks what has arrived, once.
+    /// Unpacks what has arrived, once; the code of the call.
     ///
     /// # Safety
     /// The program's buffers are as its calls say, and the operation has ended well with this status.
-    pub(super) unsafe fn arrived(&mut self, status: &MPI_Status) {
-        if let Some(buffer) = &self.received
-            && std::mem::take(&mut self.is_owed)
-        {
+    pub(super) unsafe fn arrived(&mut self, status: &MPI_Status) -> i32 {
+        match &self.received {
             // SAFETY: the caller's promise.
-            unsafe { buffer.unpack_received(status) };
+            Some(buffer) if std::mem::take(&mut self.is_owed) => unsafe {
+                buffer.unpack_received(status)
+            },
+            _ => mpi::MPI_SUCCESS,
         }
     }
 }
 
 const SHARDS: usize = 16;
-type Shard = Mutex<Option<HashMap<MPI_Request, Box<Operation>>>>;
+type Shard = Mutex<Option<HashMap<MPI_Request, Operation>>>;
 static OPERATIONS: [Shard; SHARDS] = [const { Mutex::new(None) }; SHARDS];
 /// How many operations and freed requests there are.
 static PENDING: AtomicUsize = AtomicUsize::new(0);
 /// Requests that the program has freed while their operations were in progress.
-static FREED: Mutex<Vec<(MPI_Request, Box<Operation>)>> = Mutex::new(Vec::new());
+static FREED: Mutex<Vec<(MPI_Request, Operation)>> = Mutex::new(Vec::new());
 
 fn shard(request: MPI_Request) -> &'static Shard {
     let hash = (request ^ (request >> 7)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60;
@@ -104,11 +106,11 @@ pub(super) fn is_none() -> bool {
     PENDING.load(Acquire) == 0
 }
 
-/// Keeps an operation until its request is completed.
+/// Keeps an operation until its request is completed; the code of the call.
 ///
 /// # Safety
 /// The request is that of the operation, whose buffers are as the program's call says.
-unsafe fn started(request: MPI_Request, mut operation: Operation) {
+unsafe fn started(request: MPI_Request, mut operation: Operation) -> i32 {
     if !operation.is_persistent {
         let (mut flag, mut status) = (0, MPI_Status::unwritten());
         // SAFETY: the library's request, and places of this function. Requests that are complete at once may share a handle: nothing of
@@ -117,16 +119,16 @@ unsafe fn started(request: MPI_Request, mut operation: Operation) {
             let library = REAL.get();
             let code = (library.MPI_Request_get_status)(request, &raw mut flag, &raw mut status);
             if code == mpi::MPI_SUCCESS && flag != 0 && status.is_written() {
-                operation.arrived(&status);
-                return;
+                return operation.arrived(&status);
             }
         }
     }
-    put(request, Box::new(operation));
+    put(request, operation);
+    mpi::MPI_SUCCESS
 }
 
 /// Keeps the operation of a request.
-pub(super) fn put(request: MPI_Request, operation: Box<Operation>) {
+pub(super) fn put(request: MPI_Request, operation: Operation) {
     if let Ok(mut operations) = shard(request).lock() {
         // An older one was completed where this layer did not see it.
         let old = operations
@@ -140,7 +142,7 @@ pub(super) fn put(request: MPI_Request, operation: Box<Operation>) {
 }
 
 /// Takes the operation of a request out.
-pub(super) fn take(request: MPI_Request) -> Option<Box<Operation>> {
+pub(super) fn take(request: MPI_Request) -> Option<Operation> {
     let mut operations = shard(request).lock().ok()?;
     let operation = operations.as_mut()?.remove(&request)?;
     PENDING.fetch_sub(1, Relaxed);
@@ -162,7 +164,7 @@ pub(super) unsafe fn free(request: &mut MPI_Request) -> Option<i32> {
 }
 
 /// Keeps operations of freed requests.
-fn keep_freed(operations: impl IntoIterator<Item = (MPI_Request, Box<Operation>)>) {
+fn keep_freed(operations: impl IntoIterator<Item = (MPI_Request, Operation)>) {
     if let Ok(mut freed) = FREED.lock() {
         let before = freed.len();
         freed.extend(operations);
@@ -172,7 +174,7 @@ fn keep_freed(operations: impl IntoIterator<Item = (MPI_Request, Box<Operation>)
 }
 
 /// The operations of all freed requests, which are the caller's now: the library may call the program meanwhile.
-fn take_freed() -> Vec<(MPI_Request, Box<Operation>)> {
+fn take_freed() -> Vec<(MPI_Request, Operation)> {
     let freed = FREED.lock();
     let freed = freed.map(|mut freed| std::mem::take(&mut *freed));
     let freed = freed.unwrap_or_default();
@@ -239,7 +241,7 @@ pub(super) unsafe fn keep(
         }
         let code = call(request);
         if code == mpi::MPI_SUCCESS && !request.is_null() && *request != mpi::MPI_REQUEST_NULL {
-            started(*request, operation);
+            return started(*request, operation);
         }
         code
     }

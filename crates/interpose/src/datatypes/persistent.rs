@@ -6,8 +6,8 @@ use std::ffi::c_void;
 use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::*;
 
-use super::buffer::Elements;
 use super::calls::{calls, entry};
+use super::elements::Elements;
 use super::layer::NEXT;
 use super::leaf;
 use super::pending::{self, Operation, keep};
@@ -41,11 +41,11 @@ pub(super) fn over(next: Functions) -> Functions {
 
 calls! {
     (*const c_void; dest: i32, tag: i32, comm: MPI_Comm; request: *mut MPI_Request)
-    |elements: Elements| elements.to_send(dest) => |buffer, request, call| keep(Operation::sending(buffer).persistent(), request, call);
+    |elements: Elements| elements.to_send(dest, comm) => |buffer, request, call| keep(Operation::sending(buffer).persistent(), request, call);
     MPI_Send_init MPI_Send_init_c, MPI_Ssend_init MPI_Ssend_init_c, MPI_Rsend_init MPI_Rsend_init_c, MPI_Bsend_init MPI_Bsend_init_c;
 
     (*mut c_void; source: i32, tag: i32, comm: MPI_Comm; request: *mut MPI_Request)
-    |elements: Elements| elements.to_receive(source) => |buffer, request, call| keep(Operation::receiving(buffer).persistent(), request, call);
+    |elements: Elements| elements.to_receive(source, comm) => |buffer, request, call| keep(Operation::receiving(buffer).persistent(), request, call);
     MPI_Recv_init MPI_Recv_init_c;
 }
 
@@ -53,8 +53,10 @@ entry! {
     MPI_Start(request: *mut MPI_Request)
     if pending::is_none() || request.is_null(),
     else {
-        pack(std::slice::from_ref(&*request));
-        (NEXT.get().MPI_Start)(request)
+        match pack(std::slice::from_ref(&*request)) {
+            mpi::MPI_SUCCESS => (NEXT.get().MPI_Start)(request),
+            code => code,
+        }
     }
 }
 
@@ -62,18 +64,24 @@ entry! {
     MPI_Startall(count: i32, requests: *mut MPI_Request)
     if pending::is_none() || count <= 0 || requests.is_null(),
     else {
-        pack(std::slice::from_raw_parts(requests, count as usize));
-        (NEXT.get().MPI_Startall)(count, requests)
+        match pack(std::slice::from_raw_parts(requests, count as usize)) {
+            mpi::MPI_SUCCESS => (NEXT.get().MPI_Startall)(count, requests),
+            code => code,
+        }
     }
 }
 
-/// Packs what these requests send.
-unsafe fn pack(requests: &[MPI_Request]) {
+/// Packs what these requests send; the code of the call, which starts none of them if one cannot be packed.
+unsafe fn pack(requests: &[MPI_Request]) -> i32 {
     for &request in requests {
         if let Some(mut operation) = pending::take(request) {
             // SAFETY: the program's buffers, which it lends from here on.
-            unsafe { operation.start() };
+            let code = unsafe { operation.start() };
             pending::put(request, operation);
+            if code != mpi::MPI_SUCCESS {
+                return code;
+            }
         }
     }
+    mpi::MPI_SUCCESS
 }

@@ -8,10 +8,12 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ops::Range;
+use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Release};
-use std::sync::{Arc, Mutex, OnceLock, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use layout::Layout;
+use layout_cuda::{CudaError, DeviceLayout, Gpu};
 use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::*;
 
@@ -28,12 +30,41 @@ pub(crate) struct Type {
     packed_here: OnceLock<Range<usize>>,
     /// So many elements do not overlap each other.
     apart: AtomicUsize,
+    /// Its tables in the memory of GPUs.
+    on_gpus: Mutex<Vec<Arc<DeviceLayout>>>,
 }
 
 impl Type {
     /// Where its bytes are.
     pub(crate) fn layout(&self) -> &Layout {
         &self.decoded.layout
+    }
+
+    /// The mean length of a block.
+    pub(super) fn block(&self) -> usize {
+        self.decoded.layout.size() / self.decoded.blocks.max(1)
+    }
+
+    /// The type for the kernels of a GPU.
+    ///
+    /// # Errors
+    /// The driver's errors, if its table does not get there.
+    pub(super) fn on(&self, gpu: &'static Gpu) -> Result<Arc<DeviceLayout>, CudaError> {
+        let mut known = self.on_gpus.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = known.iter().find(|it| ptr::eq(it.gpu(), gpu));
+        if let Some(found) = found {
+            return Ok(Arc::clone(found));
+        }
+        let new = Arc::new(gpu.prepare(self.layout())?);
+        known.push(Arc::clone(&new));
+        Ok(new)
+    }
+
+    /// Gives the memory of GPUs back, but for what messages in progress use. Threads may hold the type until they end, when the driver may
+    /// have ended.
+    fn leave_gpus(&self) {
+        let mut known = self.on_gpus.lock().unwrap_or_else(PoisonError::into_inner);
+        known.clear();
     }
 
     /// Whether the library packs it in the same way.
@@ -145,6 +176,7 @@ pub(super) fn learn(datatype: MPI_Datatype) {
         is_possible: OnceLock::new(),
         packed_here: OnceLock::new(),
         apart: AtomicUsize::new(apart),
+        on_gpus: Mutex::new(Vec::new()),
     });
     if let Ok(mut known) = shard(datatype).write() {
         known.get_or_insert_default().insert(datatype, new);
@@ -184,12 +216,12 @@ fn watch(datatype: MPI_Datatype) -> bool {
 /// The library forgets a datatype.
 extern "C" fn forget(_: MPI_Datatype, _: i32, place: *mut c_void, _: *mut c_void) -> i32 {
     let datatype = place.addr();
-    if let Ok(mut known) = shard(datatype).write()
-        && let Some(known) = known.as_mut()
-    {
-        known.remove(&datatype);
-    }
+    let known = shard(datatype).write().ok();
+    let gone = known.and_then(|mut known| known.as_mut()?.remove(&datatype));
     changed();
+    if let Some(gone) = gone {
+        gone.leave_gpus();
+    }
     mpi::MPI_SUCCESS
 }
 
@@ -200,7 +232,8 @@ pub(super) fn clear() {
     }
     for shard in &KNOWN {
         if let Ok(mut known) = shard.write() {
-            *known = None;
+            let gone = known.take().unwrap_or_default();
+            gone.values().for_each(|gone| gone.leave_gpus());
         }
     }
     changed();

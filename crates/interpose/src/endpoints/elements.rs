@@ -9,8 +9,8 @@ use layout::Layout;
 use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::{MPI_Count, MPI_Datatype};
 
-use super::types;
 use crate::datatypes::{Type, find, layout_of_predefined};
+use crate::sizes;
 
 /// What elements look like.
 #[derive(Clone)]
@@ -29,10 +29,10 @@ impl Shape {
     /// # Errors
     /// MPI_ERR_TYPE where it is none, was not committed, or cannot be read.
     pub(super) fn of(datatype: MPI_Datatype) -> Result<Self, i32> {
-        if let Some(bytes) = types::dense(datatype) {
+        if let Some(bytes) = sizes::dense(datatype) {
             return Ok(Self::Dense(bytes));
         }
-        let Some((size, extent)) = types::sizes_of(datatype) else {
+        let Some((size, extent)) = sizes::sizes_of(datatype) else {
             return find(datatype).map(Self::Derived).ok_or(mpi::MPI_ERR_TYPE);
         };
         let layout = layout_of_predefined(datatype, size, extent).ok_or(mpi::MPI_ERR_TYPE)?;

@@ -27,7 +27,6 @@ mod persistent;
 mod reductions;
 mod refuse;
 mod requests;
-mod types;
 mod varying;
 
 pub(crate) use layer::over;

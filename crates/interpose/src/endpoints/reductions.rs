@@ -14,7 +14,8 @@ use super::comm::{Comm, comm_or_next};
 use super::elements::{Elements, Shape};
 use super::endpoint::Task;
 use super::errors::named;
-use super::{ops, types};
+use super::ops;
+use crate::sizes;
 use crate::table::Functions;
 
 /// Handles of predefined operations are smaller.
@@ -91,7 +92,7 @@ impl Reduction {
     fn by_proxies(&self) -> Result<(), i32> {
         // Predefined operations have no derived types.
         Shape::of(self.from.datatype)?;
-        let (_, extent) = types::sizes_of(self.from.datatype).ok_or(mpi::MPI_ERR_OP)?;
+        let (_, extent) = sizes::sizes_of(self.from.datatype).ok_or(mpi::MPI_ERR_OP)?;
         let operation = match self.goal {
             Goal::Root(_) => Operation::Reduce,
             Goal::All | Goal::Part { .. } => Operation::ReduceAll,

@@ -78,6 +78,32 @@ fn addresses_have_places() {
     assert!(matches!(place(address), MemorySpace::Host));
 }
 
+/// Kernels write pinned memory, which stays the host's.
+#[test]
+fn pinned_memory_is_reached_by_both() {
+    let gpu = Gpu::primary(driver(), 0).expect("device 0");
+    let pinned = gpu.allocate_pinned(80).expect("80 bytes");
+    let owner = driver().space_of(pinned.address().addr() as u64);
+    assert!(matches!(owner.expect("answered"), MemorySpace::Host));
+    let vector = Layout::vector(10, 1, 2, &Layout::named(8, 8)).expect("small");
+    let vector = gpu.prepare(&vector).expect("no table");
+    let data: Vec<u8> = (0..152).collect();
+    let memory = gpu.allocate(data.len()).expect("152 bytes");
+    // SAFETY: nothing is touched beyond both memories.
+    let packed = unsafe {
+        gpu.copy_in(memory.address(), data.as_ptr(), data.len())
+            .expect("copied");
+        let to = pinned.address().addr() as u64;
+        vector
+            .pack(memory.address(), 0..80, to, Stream::default())
+            .expect("packed");
+        gpu.synchronize(Stream::default()).expect("waited");
+        std::slice::from_raw_parts(pinned.address(), 80)
+    };
+    let blocks = data.chunks(8).step_by(2).flatten().copied();
+    assert_eq!(packed, blocks.collect::<Vec<u8>>());
+}
+
 /// All the way: tables, launches and copies, with device memory of which no byte more is there.
 #[test]
 fn layouts_pack_and_unpack_on_the_device() {

@@ -24,13 +24,13 @@ fn sizes() -> &'static Sizes {
 }
 
 /// Bytes of an element of a predefined type without gaps.
-pub(super) fn dense(datatype: MPI_Datatype) -> Option<u64> {
+pub(crate) fn dense(datatype: MPI_Datatype) -> Option<u64> {
     let &(size, extent) = sizes().get(datatype)?;
     (size == extent && size > 0).then_some(size.into())
 }
 
 /// Packed bytes of an element of a predefined type, and bytes to the next one.
-pub(super) fn sizes_of(datatype: MPI_Datatype) -> Option<(usize, usize)> {
+pub(crate) fn sizes_of(datatype: MPI_Datatype) -> Option<(usize, usize)> {
     let &(size, extent) = sizes().get(datatype)?;
     (extent > 0).then_some((size.into(), extent.into()))
 }

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0
+ * Memory of a GPU through a driver that is loaded at run time, for tests. */
+#ifndef DEVICE_H
+#define DEVICE_H
+
+#include "../c/check.h"
+
+#include <dlfcn.h>
+#include <stdint.h>
+
+typedef uint64_t Device;
+static int (*cu_init)(unsigned);
+static int (*cu_retain)(void **, int);
+static int (*cu_set_current)(void *);
+static int (*cu_alloc)(Device *, size_t);
+static int (*cu_free)(Device);
+static int (*cu_in)(Device, const void *, size_t);
+static int (*cu_out)(void *, Device, size_t);
+static int (*cu_name)(char *, int, int);
+/* How often functions of the double were called, or all of them together; not there with another driver. */
+static size_t (*cu_calls)(const char *);
+/* Whether the driver is the double, whose memory has bounds that kernels cannot leave unnoticed. */
+static int is_double;
+
+#define DRIVER(call)                                                    \
+    do {                                                                \
+        int code_ = (call);                                             \
+        if (code_ != 0) {                                               \
+            fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, code_); \
+            exit(98);                                                   \
+        }                                                               \
+    } while (0)
+
+static void *symbol(void *library, const char *name)
+{
+    void *found = dlsym(library, name);
+    if (found == NULL)
+        exit(97);
+    return found;
+}
+
+static void load_driver(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    if (library == NULL) {
+        fprintf(stderr, "%s\n", dlerror());
+        exit(96);
+    }
+    *(void **)&cu_init = symbol(library, "cuInit");
+    *(void **)&cu_retain = symbol(library, "cuDevicePrimaryCtxRetain");
+    *(void **)&cu_set_current = symbol(library, "cuCtxSetCurrent");
+    *(void **)&cu_alloc = symbol(library, "cuMemAlloc_v2");
+    *(void **)&cu_free = symbol(library, "cuMemFree_v2");
+    *(void **)&cu_in = symbol(library, "cuMemcpyHtoD_v2");
+    *(void **)&cu_out = symbol(library, "cuMemcpyDtoH_v2");
+    *(void **)&cu_name = symbol(library, "cuDeviceGetName");
+    *(void **)&cu_calls = dlsym(library, "cuda_double_calls");
+    void *context;
+    char name[128];
+    DRIVER(cu_init(0));
+    DRIVER(cu_name(name, sizeof name, 0));
+    is_double = strcmp(name, "double of a GPU") == 0;
+    DRIVER(cu_retain(&context, 0));
+    DRIVER(cu_set_current(context));
+}
+
+/* A buffer on the device or on the host, with a copy of what it should hold. */
+typedef struct {
+    int is_device;
+    size_t bytes;
+    unsigned char *host;
+    Device device;
+} Buffer;
+
+static Buffer make(int is_device, size_t bytes, unsigned seed)
+{
+    Buffer buffer = {is_device, bytes, malloc(bytes), 0};
+    for (size_t i = 0; i < bytes; i++)
+        buffer.host[i] = (unsigned char)(seed * 37 + i * 7 + i / 251);
+    if (is_device) {
+        DRIVER(cu_alloc(&buffer.device, bytes));
+        DRIVER(cu_in(buffer.device, buffer.host, bytes));
+    }
+    return buffer;
+}
+
+static void *address(const Buffer *buffer)
+{
+    return buffer->is_device ? (void *)(uintptr_t)buffer->device : buffer->host;
+}
+
+/* The contents as they are now. */
+static unsigned char *contents(Buffer *buffer)
+{
+    if (buffer->is_device)
+        DRIVER(cu_out(buffer->host, buffer->device, buffer->bytes));
+    return buffer->host;
+}
+
+static void drop(Buffer *buffer)
+{
+    if (buffer->is_device)
+        DRIVER(cu_free(buffer->device));
+    free(buffer->host);
+}
+
+#endif
