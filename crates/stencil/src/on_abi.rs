@@ -312,6 +312,10 @@ impl<'l> Network<'l> for OnAbi<'l> {
 
 impl Drop for OnAbi<'_> {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            // The others may never free theirs.
+            return;
+        }
         self.forget();
         for comm in [&mut self.comm, &mut self.node] {
             if *comm != MPI_COMM_NULL {
@@ -329,6 +333,10 @@ struct Window<'l> {
 
 impl Drop for Window<'_> {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            // The others may never free theirs.
+            return;
+        }
         let _ = call!(self.library, MPI_Win_unlock_all(self.win));
         let _ = call!(self.library, MPI_Win_free(&raw mut self.win));
     }
