@@ -115,11 +115,11 @@ fn exchange_and_check(domain: &mut Domain<'_>, quantities: &Quantities, round: u
     check(domain, quantities.triples, triple, [0; 3]);
 }
 
-/// A domain by random numbers, if it can be.
-fn described<'u>(
+/// A description by random numbers.
+fn builder<'u>(
     world: &Communicator<'u>,
     random: &mut Random,
-) -> Option<(Domain<'u>, Quantities)> {
+) -> (stencil::Builder<'u>, Quantities) {
     let grid = from_fn(|_| 1 + random.below(14) as usize);
     let radius = random.radius();
     let boundary = from_fn(|_| random.one_of(&[Boundary::Periodic, Boundary::Open]));
@@ -137,9 +137,10 @@ fn described<'u>(
         .methods(methods)
         .placement(random.one_of(&placements))
         .pseudo_nodes(1 + random.below(3) as usize);
-    if random.below(4) == 0 {
+    let (is_given, axis) = (random.below(4) == 0, random.below(3) as usize);
+    if is_given {
         let mut dims = [1; 3];
-        dims[random.below(3) as usize] = world.size();
+        dims[axis] = world.size();
         builder = builder.dims(dims);
     }
     let quantities = Quantities {
@@ -148,6 +149,15 @@ fn described<'u>(
         bytes: builder.quantity("bytes"),
         triples: builder.quantity("triples"),
     };
+    (builder, quantities)
+}
+
+/// A domain by random numbers, if it can be.
+fn described<'u>(
+    world: &Communicator<'u>,
+    random: &mut Random,
+) -> Option<(Domain<'u>, Quantities)> {
+    let (builder, quantities) = builder(world, random);
     match builder.realize() {
         Ok(domain) => Some((domain, quantities)),
         Err(Error::Plan(_)) => None,
@@ -174,5 +184,107 @@ fn halos_of_random_domains_are_those_of_their_owners(
         }
     }
     assert!(made >= 20, "{made} domains of 150 descriptions");
+    Ok(())
+}
+
+/// How far a kernel reads: to the farthest point of each halo that is exchanged, if it lands in such a halo from every point.
+fn reads(radius: &Radius) -> Vec<[i64; 3]> {
+    let is_exchanged =
+        |step: [i8; 3]| stencil_plan::index_of(step).is_none_or(|index| radius.of(index) != 0);
+    let parts = |step: [i8; 3]| {
+        (0..8).map(move |mask| from_fn(|axis| step[axis] * i8::from(mask >> axis & 1 == 1)))
+    };
+    let usable = DIRECTIONS
+        .iter()
+        .filter(|step| parts(**step).all(is_exchanged));
+    usable
+        .map(|step| from_fn(|axis| i64::from(step[axis]) * radius.width(axis, step[axis]) as i64))
+        .collect()
+}
+
+/// A step that depends on every point that it reads, and on the order.
+fn mix(step: &stencil::Step<'_>, quantities: &Quantities, reads: &[[i64; 3]]) {
+    let words = step.current(quantities.words);
+    let floats = step.current(quantities.floats);
+    let bytes = step.current(quantities.bytes);
+    let mut next = (
+        step.next(quantities.words),
+        step.next(quantities.floats),
+        step.next(quantities.bytes),
+    );
+    step.keep(quantities.triples);
+    let [xs, ys, zs] = step.region();
+    for (z, y) in zs.flat_map(|z| ys.clone().map(move |y| (z, y))) {
+        for x in xs.clone() {
+            let point = [x, y, z];
+            let mut sums = (words.at(point), floats.at(point), bytes.at(point));
+            for read in reads {
+                let other = from_fn(|axis| point[axis] + read[axis]);
+                sums.0 = sums.0 / 3.0 + words.at(other);
+                sums.1 = sums.1 / 7.0 - floats.at(other);
+                sums.2 = sums.2.wrapping_mul(31).wrapping_add(bytes.at(other));
+            }
+            next.0.set(point, sums.0);
+            next.1.set(point, sums.1);
+            next.2.set(point, sums.2);
+        }
+    }
+}
+
+/// A sum of the bits of all values after 100 steps, which depends on where each is.
+fn after_steps(domain: &mut Domain<'_>, quantities: &Quantities) -> u64 {
+    let grid = domain.plan().problem().grid;
+    let reads = reads(&domain.plan().problem().radius);
+    let of = |point| place(grid, point, 0);
+    domain
+        .fill(quantities.words, |point| of(point) as f64)
+        .unwrap();
+    domain
+        .fill(quantities.floats, |point| of(point) as f32)
+        .unwrap();
+    domain
+        .fill(quantities.bytes, |point| of(point) as u8)
+        .unwrap();
+    domain.fill_beyond(quantities.words, |[x, y, z]| (x - 3 * y + z) as f64);
+    domain.fill_beyond(quantities.bytes, |[x, y, z]| (x + 5 * y - z) as u8);
+    for _ in 0..100 {
+        domain
+            .advance(|step| mix(step, quantities, &reads))
+            .unwrap();
+    }
+    let (words, floats) = (
+        domain.current(quantities.words),
+        domain.current(quantities.floats),
+    );
+    let bytes = domain.current(quantities.bytes);
+    let [xs, ys, zs] = domain.region();
+    let rows = zs.flat_map(|z| ys.clone().map(move |y| (z, y)));
+    let points = rows.flat_map(|(z, y)| xs.clone().map(move |x| [x, y, z]));
+    let sum = points.fold(0u64, |sum, point| {
+        let bits = words.at(point).to_bits() ^ u64::from(floats.at(point).to_bits());
+        let bits = bits.rotate_left(8) ^ u64::from(bytes.at(point));
+        sum.wrapping_add(bits.wrapping_mul(of(point)))
+    });
+    let all = domain.all_gather(sum).unwrap();
+    all.into_iter().fold(0, u64::wrapping_add)
+}
+
+#[rankpoint::test(ranks = [1, 2, 3, 4, 5, 7, 16], timeout = 240)]
+fn a_hundred_steps_are_those_of_one_rank(world: Communicator<'_>) -> rankpoint::Result<()> {
+    let alone = world.split(world.rank(), 0)?;
+    let mut random = Random(100 + world.size() as u64);
+    let mut compared = 0;
+    while compared < 5 {
+        let seed = random.below(u64::MAX);
+        let Some((mut domain, quantities)) = described(&world, &mut Random(seed)) else {
+            continue;
+        };
+        let found = after_steps(&mut domain, &quantities);
+        drop(domain);
+        let (builder, quantities) = builder(&alone, &mut Random(seed));
+        let mut whole = builder.realize().unwrap();
+        assert_eq!(found, after_steps(&mut whole, &quantities), "seed {seed}");
+        compared += 1;
+    }
     Ok(())
 }
