@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a failure fails the test")]
 
+mod page;
+
 use apps::dgemm::{Options, run_alone, run_threads};
 use apps::{Failure, Outcome};
 use clap::Parser;
@@ -52,6 +54,15 @@ fn all_modes_have_the_serial_product_and_exact_counts() -> Result<()> {
             assert_eq!(outcome.findings.checksum, CHECKSUM, "{mode}");
         }
     }
+    Ok(())
+}
+
+#[rankpoint::test(ranks = [2], timeout = 120)]
+fn the_example_of_the_page_is_what_is_printed() -> Result<()> {
+    let universe = Universe::init_threaded()?;
+    let (line, printed) = page::example("ga-dgemm");
+    let text = multiply(&universe.world(), line).text();
+    assert_eq!(page::exact(&text), printed);
     Ok(())
 }
 
