@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Quadratic assignment: which box goes to which place, so that heavy pairs are close.
 
-use std::ops::RangeInclusive;
-
 use placement::shuffle;
 
 /// Places up to which all assignments are tried.
 const EXACT: usize = 9;
-/// Starts of the search among more places: more for few of them, where each takes little time.
-const STARTS: RangeInclusive<u64> = 20..=100;
+/// Most starts of the search among more places. There are fewer among many, where each takes long.
+const MOST_STARTS: u64 = 100;
 /// Squares of the number of places for which so many starts are affordable.
-const AFFORDABLE: u64 = 20_000;
+const AFFORDABLE: u64 = 320_000;
 
 /// Weights or distances between all pairs: row by row.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,7 +103,7 @@ fn by_exchanges(weights: &Square, distances: &Square) -> Vec<usize> {
     let boxes = weights.side();
     let mut best = improved(weights, distances, (0..boxes).collect());
     let starts = AFFORDABLE / (boxes as u64).pow(2).max(1);
-    for seed in 1..starts.clamp(*STARTS.start(), *STARTS.end()) {
+    for seed in 1..starts.min(MOST_STARTS) {
         let start = shuffle(boxes as u32, seed);
         let start = start.iter().map(|&place| place as usize).collect();
         let found = improved(weights, distances, start);

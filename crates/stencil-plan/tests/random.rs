@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 
 use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
 use stencil_plan::assignment::{Square, assign, cost};
 use stencil_plan::regions::{exterior, interior};
 use stencil_plan::{Boundary, Box3, DIRECTIONS, Error, Placement, Plan, Problem, Radius, opposite};
@@ -165,6 +166,27 @@ proptest! {
         let mut best = f64::INFINITY;
         all(&mut places, 0, &mut |places| best = best.min(cost(&weights, &distances, places)));
         prop_assert!(found <= best * (1.0 + 1e-6), "{} {}", found, best);
+    }
+}
+
+/// The same with more boxes, of which there are too many assignments for a thousand cases.
+#[test]
+fn assignments_of_eight_boxes_are_the_best() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    for side in [7, 8, 8] {
+        let mut square = || {
+            square(side)
+                .new_tree(&mut runner)
+                .expect("a value")
+                .current()
+        };
+        let (weights, distances) = (square(), square());
+        let found = cost(&weights, &distances, &assign(&weights, &distances));
+        let mut best = f64::INFINITY;
+        all(&mut (0..side).collect(), 0, &mut |places| {
+            best = best.min(cost(&weights, &distances, places));
+        });
+        assert!(found <= best * (1.0 + 1e-6), "{found} {best}");
     }
 }
 

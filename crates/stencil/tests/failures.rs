@@ -189,6 +189,7 @@ fn elements_are_aligned(world: Communicator<'_>) -> rankpoint::Result<()> {
     for method in Method::ALL {
         let mut builder = Domain::on(&world, [6, 5, 4]).methods(Methods::only(method));
         builder.quantity::<u8>("byte");
+        builder.quantity::<[f64; 0]>("nothing");
         let lines = builder.quantity::<Line>("lines");
         let mut domain = builder.realize().unwrap();
         let at = |[x, y, z]: [i64; 3]| Line([(x + 10 * y + 100 * z) as u64; 8]);
@@ -203,6 +204,43 @@ fn elements_are_aligned(world: Communicator<'_>) -> rankpoint::Result<()> {
     builder.quantity::<Aligned>("aligned");
     let error = builder.realize().err().unwrap().to_string();
     assert!(error.contains("128 bytes: expected at most 64"), "{error}");
+    Ok(())
+}
+
+#[rankpoint::test(ranks = [1, 2], timeout = 60)]
+fn without_halos_nothing_is_exchanged(world: Communicator<'_>) -> rankpoint::Result<()> {
+    for radius in [
+        Radius::constant(0),
+        // Halos are as wide as those of faces, so there are none.
+        Radius::constant(0).edges(2).corners(3),
+    ] {
+        let widest = radius.reach(0, 1);
+        let mut builder = Domain::on(&world, [12, 7, 7]).radius(radius).boundary([
+            Boundary::Open,
+            Boundary::Periodic,
+            Boundary::Open,
+        ]);
+        let quantity = builder.quantity::<u64>("words");
+        let mut domain = builder.realize().unwrap();
+        let mut points = 0;
+        let mut count = |step: &stencil::Step<'_>| {
+            points += step
+                .region()
+                .map(|range| range.end - range.start)
+                .iter()
+                .product::<i64>();
+            step.keep(quantity);
+        };
+        domain.advance(&mut count).unwrap();
+        let own = domain.region().map(|range| range.end - range.start);
+        assert_eq!(points, own.iter().product::<i64>(), "reach {widest}");
+        assert_eq!(domain.current(quantity).region(), domain.region());
+        let counters = domain.counters();
+        assert_eq!(
+            counters.messages + counters.shared_bytes + counters.direct_bytes,
+            0
+        );
+    }
     Ok(())
 }
 
