@@ -45,7 +45,8 @@ impl<'n> Domain<'n> {
         Builder::new(network.map(|network| Box::new(network) as _), grid)
     }
 
-    /// The same on MPI_COMM_WORLD of another library.
+    /// The same on MPI_COMM_WORLD of another library. All ranks drop such domains in the same order, because windows and communicators are
+    /// freed by all together.
     pub fn on_library(library: &'n Library, grid: [usize; 3]) -> Builder<'n> {
         let network = OnAbi::new(library);
         Builder::new(network.map(|network| Box::new(network) as _), grid)

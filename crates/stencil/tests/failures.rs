@@ -154,6 +154,33 @@ fn a_rank_that_leaves_is_reported(world: Communicator<'_>) -> rankpoint::Result<
     Ok(())
 }
 
+/// A rank may drop its domain long before the others do, in any order.
+#[rankpoint::test(ranks = [2, 3], timeout = 60)]
+fn domains_are_dropped_at_any_time(world: Communicator<'_>) -> rankpoint::Result<()> {
+    for method in Method::ALL {
+        for early in 0..world.size() {
+            let mut domains = Vec::new();
+            for _ in 0..2 {
+                let mut builder = Domain::on(&world, [12, 5, 4]).methods(Methods::only(method));
+                let quantity = builder.quantity("words");
+                let mut domain = builder.realize().unwrap();
+                fill(&mut domain, quantity, 1);
+                domain.exchange().unwrap();
+                domains.push((domain, quantity));
+            }
+            if world.rank() == early {
+                domains.clear();
+            }
+            world.barrier()?;
+            for (domain, quantity) in &domains {
+                check(domain, *quantity, 1);
+            }
+            domains.reverse();
+        }
+    }
+    Ok(())
+}
+
 /// Too much for any memory: at all ranks, whether the memory would be shared or not.
 #[rankpoint::test(ranks = [1, 2], timeout = 60)]
 fn too_large_domains_are_refused(world: Communicator<'_>) -> rankpoint::Result<()> {
