@@ -60,8 +60,8 @@ const COMMANDS: &[Command] = &[
     ),
     (
         "apps",
-        "[--peers] [--write] [--quick] [--folder DIR] [NAME...]",
-        "compare the applications of the publications by mechanism and by library: tables, JSON and plots; --write also puts them into the page of this machine",
+        "[--peers] [--write] [--quick] [--folder DIR] [--table] [NAME...]",
+        "compare the applications of the publications by mechanism and by library: tables, JSON and plots; --write also puts them into the page of this machine; --table only writes what modes of mini-apps take into their page",
         apps::run,
     ),
     (

@@ -18,9 +18,9 @@ pub fn place(graph: &Graph, nodes: &[u32]) -> Option<Vec<u32>> {
     (found != nodes).then(|| fill(nodes, &found))
 }
 
-/// Processes for ranks at random, the same at each call: what a placement is compared with.
-pub fn shuffle(ranks: u32) -> Vec<u32> {
-    let mut random = Random::new(0);
+/// Processes for ranks at random, the same at each call with the same seed: what a placement is compared with.
+pub fn shuffle(ranks: u32, seed: u64) -> Vec<u32> {
+    let mut random = Random::new(seed);
     let mut processes: Vec<u32> = (0..ranks).collect();
     for last in (1..processes.len()).rev() {
         processes.swap(last, random.below(last + 1));
@@ -81,8 +81,8 @@ mod tests {
     #[test]
     fn a_shuffle_has_every_process_once() {
         for ranks in [0, 1, 2, 100] {
-            let mut all = shuffle(ranks);
-            assert_eq!(all, shuffle(ranks));
+            let mut all = shuffle(ranks, 0);
+            assert_eq!(all, shuffle(ranks, 0));
             assert_eq!(ranks == 100, !all.is_sorted(), "{all:?}");
             all.sort_unstable();
             assert!(all.into_iter().eq(0..ranks));

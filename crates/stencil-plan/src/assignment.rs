@@ -5,8 +5,10 @@ use placement::shuffle;
 
 /// Places up to which all assignments are tried.
 const EXACT: usize = 9;
-/// Starts of the search among more places.
-const STARTS: usize = 20;
+/// Most starts of the search among more places. There are fewer among many, where each takes long.
+const MOST_STARTS: u64 = 100;
+/// Squares of the number of places for which so many starts are affordable.
+const AFFORDABLE: u64 = 320_000;
 
 /// Weights or distances between all pairs: row by row.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,43 +69,52 @@ pub fn cost(weights: &Square, distances: &Square, places: &[usize]) -> f64 {
 /// A place for each box at low cost: the lowest for up to nine boxes, else the best that exchanges of two boxes lead to
 /// from several starts. The boxes stay in order where no other assignment is better.
 pub fn assign(weights: &Square, distances: &Square) -> Vec<usize> {
-    let boxes = weights.side();
-    let in_order: Vec<usize> = (0..boxes).collect();
-    let mut best = improved(weights, distances, in_order.clone());
-    if boxes <= EXACT {
-        let limit = cost(weights, distances, &best);
-        let mut search = Exact {
-            weights,
-            distances,
-            places: Vec::with_capacity(boxes),
-            is_used: vec![false; boxes],
-            lowest: limit,
-            best: None,
-        };
-        search.extend(0.0);
-        best = search.best.unwrap_or(best);
+    let in_order: Vec<usize> = (0..weights.side()).collect();
+    let best = if weights.side() <= EXACT {
+        lowest(weights, distances)
     } else {
-        let order: Vec<usize> = shuffle(boxes as u32)
-            .iter()
-            .map(|&place| place as usize)
-            .collect();
-        let mut start = order.clone();
-        for _ in 1..STARTS {
-            let found = improved(weights, distances, start.clone());
-            if is_less(
-                cost(weights, distances, &found),
-                cost(weights, distances, &best),
-            ) {
-                best = found;
-            }
-            start = start.iter().map(|&place| order[place]).collect();
-        }
-    }
+        by_exchanges(weights, distances)
+    };
     let gains = is_less(
         cost(weights, distances, &best),
         cost(weights, distances, &in_order),
     );
     if gains { best } else { in_order }
+}
+
+/// The lowest cost of all.
+fn lowest(weights: &Square, distances: &Square) -> Vec<usize> {
+    let boxes = weights.side();
+    let start = improved(weights, distances, (0..boxes).collect());
+    let mut search = Exact {
+        weights,
+        distances,
+        places: Vec::with_capacity(boxes),
+        is_used: vec![false; boxes],
+        lowest: cost(weights, distances, &start),
+        best: None,
+    };
+    search.extend(0.0);
+    search.best.unwrap_or(start)
+}
+
+/// The lowest cost that exchanges lead to from several starts.
+fn by_exchanges(weights: &Square, distances: &Square) -> Vec<usize> {
+    let boxes = weights.side();
+    let mut best = improved(weights, distances, (0..boxes).collect());
+    let starts = AFFORDABLE / (boxes as u64).pow(2).max(1);
+    for seed in 1..starts.min(MOST_STARTS) {
+        let start = shuffle(boxes as u32, seed);
+        let start = start.iter().map(|&place| place as usize).collect();
+        let found = improved(weights, distances, start);
+        if is_less(
+            cost(weights, distances, &found),
+            cost(weights, distances, &best),
+        ) {
+            best = found;
+        }
+    }
+    best
 }
 
 /// Whether a cost is lower by more than rounding.
@@ -189,6 +200,37 @@ impl Exact<'_> {
             self.extend(with);
             self.is_used[place] = false;
             self.places.pop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Random numbers from 0 to 1 (splitmix64).
+    fn random(state: &mut u64) -> f64 {
+        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = *state;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (word >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn square(side: usize, state: &mut u64) -> Square {
+        let rows = (0..side).map(|_| (0..side).map(|_| random(state)).collect());
+        Square::from_rows(&rows.collect::<Vec<_>>()).expect("a square")
+    }
+
+    #[test]
+    fn exchanges_come_near_the_lowest_cost() {
+        let mut state = 1;
+        for case in 0..500 {
+            let side = 5 + case % 4;
+            let (weights, distances) = (square(side, &mut state), square(side, &mut state));
+            let best = cost(&weights, &distances, &lowest(&weights, &distances));
+            let found = cost(&weights, &distances, &by_exchanges(&weights, &distances));
+            assert!(found <= best * 1.02, "{side} boxes: {found}, best {best}");
         }
     }
 }

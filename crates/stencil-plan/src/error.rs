@@ -13,10 +13,12 @@ pub enum Error {
         /// Points along x, y, z.
         grid: [usize; 3],
     },
-    /// The grid has more bytes than addresses.
+    /// The grid and its halos have more bytes than there are addresses.
     TooLarge {
         /// Points along x, y, z.
         grid: [usize; 3],
+        /// Halos along each axis.
+        halos: [usize; 3],
     },
     /// There are no ranks.
     NoRanks,
@@ -36,14 +38,14 @@ pub enum Error {
         /// Ranks.
         ranks: usize,
     },
-    /// A box is thinner than a halo that its neighbour needs of it.
+    /// A box is empty, or thinner than a halo that its neighbour needs of it.
     ThinBox {
         /// The axis, 0 to 2.
         axis: usize,
         /// Points of the thinnest box along it.
         side: usize,
-        /// Width of the halo.
-        radius: usize,
+        /// The thinnest that it may be: the width of the halo, or a point.
+        least: usize,
         /// Boxes along the axis.
         boxes: usize,
     },
@@ -62,10 +64,11 @@ impl fmt::Display for Error {
                 "grid {}: expected at least one point along each axis",
                 by(grid)
             ),
-            Self::TooLarge { grid } => write!(
+            Self::TooLarge { grid, halos } => write!(
                 f,
-                "grid {}: expected fewer bytes than there are addresses",
-                by(grid)
+                "grid {} and {} points of halos: expected fewer bytes in an exchange than there are addresses",
+                by(grid),
+                by(halos)
             ),
             Self::NoRanks => f.write_str("ranks: 0; expected at least one"),
             Self::TooManyBoxes { boxes, grid, least } => write!(
@@ -83,11 +86,11 @@ impl fmt::Display for Error {
             Self::ThinBox {
                 axis,
                 side,
-                radius,
+                least,
                 boxes,
             } => write!(
                 f,
-                "{boxes} boxes along {}: the thinnest has {side} points; expected at least {radius}, the radius along this axis",
+                "{boxes} boxes along {}: the thinnest has {side} points; expected at least {least}, the radius along this axis and not 0",
                 AXES[*axis]
             ),
             Self::WrongDistances { ranks } => write!(

@@ -1,32 +1,92 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cutting a grid into boxes.
 
+use std::array::from_fn;
+use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::radius::Radius;
 
-/// Boxes along each axis for `parts` boxes of a grid: the prime factors of `parts`, the largest first, each cut the axis at which
-/// the least is exchanged, of those that stay thick enough. `None` if there is no such cut.
-pub fn cut(grid: [usize; 3], parts: usize, radius: &Radius) -> Option<[usize; 3]> {
-    let (low, high) = (radius.low(), radius.high());
-    let mut dims = [1; 3];
-    for factor in factors(parts) {
+/// Boxes along each axis: those of nodes, and those that each node has for its ranks, where `levels` says how many nodes there are and
+/// how many ranks each of them has. The prime factors of both, the largest first, each cut the axis at which the least is exchanged, of
+/// those that stay thick enough. `None` if there is no such cut.
+pub fn cut(grid: [usize; 3], levels: [usize; 2], radius: &Radius) -> Option<[[usize; 3]; 2]> {
+    let factors = levels.iter().enumerate().flat_map(|(level, &parts)| {
+        let factors = factors(parts).into_iter();
+        factors.map(move |factor| (level, factor))
+    });
+    let mut cuts = Cuts {
+        grid,
+        widths: radius.widths(),
+        least: radius.least_sides(),
+        factors: factors.collect(),
+        dims: [[1; 3]; 2],
+        dead_ends: HashSet::new(),
+    };
+    cuts.extend(0).then_some(cuts.dims)
+}
+
+/// A search for cuts: the best axis for each factor, or the next best one where the best leaves no axis for a later factor.
+struct Cuts {
+    grid: [usize; 3],
+    /// Widths of the halos at both sides together.
+    widths: [usize; 3],
+    /// The thinnest that boxes may be.
+    least: [usize; 3],
+    /// Each with its level.
+    factors: Vec<(usize, usize)>,
+    /// Boxes of each level so far.
+    dims: [[usize; 3]; 2],
+    /// So many factors that are used, and boxes of both levels, which no other factors complete.
+    dead_ends: HashSet<(usize, [usize; 3])>,
+}
+
+impl Cuts {
+    /// Whether the factors from this one on have axes, which are noted then.
+    fn extend(&mut self, next: usize) -> bool {
+        let Some(&(level, factor)) = self.factors.get(next) else {
+            return true;
+        };
+        let boxes = self.boxes();
+        if self.dead_ends.contains(&(next, boxes)) {
+            return false;
+        }
+        for axis in self.preferred(factor) {
+            self.dims[level][axis] *= factor;
+            if self.extend(next + 1) {
+                return true;
+            }
+            self.dims[level][axis] /= factor;
+        }
+        self.dead_ends.insert((next, boxes));
+        false
+    }
+
+    /// Boxes along each axis, of both levels.
+    fn boxes(&self) -> [usize; 3] {
+        let [nodes, ranks] = self.dims;
+        from_fn(|axis| nodes[axis] * ranks[axis])
+    }
+
+    /// The axes that can be cut into so many parts more, the best one first.
+    fn preferred(&self, factor: usize) -> Vec<usize> {
+        let (grid, boxes) = (self.grid, self.boxes());
         let fits = |axis: &usize| {
-            let thinnest = grid[*axis] / (dims[*axis] * factor);
-            thinnest >= low[*axis].max(high[*axis]).max(1)
+            let thinnest = grid[*axis] / (boxes[*axis] * factor);
+            thinnest >= self.least[*axis]
         };
         // The interface is an area times a radius; the areas are in the ratio of 1 / side.
         let interface =
-            |axis: usize| (dims[axis] * (low[axis] + high[axis])) as f64 / grid[axis] as f64;
-        let best = (0..3).filter(fits).min_by(|a, b| {
-            let side = |axis: usize| dims[axis] as f64 / grid[axis] as f64;
+            |axis: usize| boxes[axis] as f64 * self.widths[axis] as f64 / grid[axis] as f64;
+        let side = |axis: usize| boxes[axis] as f64 / grid[axis] as f64;
+        let mut axes: Vec<usize> = (0..3).filter(fits).collect();
+        axes.sort_by(|&a, &b| {
             // Where nothing is exchanged the longest axis is cut.
-            let by_side = || side(*a).total_cmp(&side(*b));
-            interface(*a).total_cmp(&interface(*b)).then_with(by_side)
-        })?;
-        dims[best] *= factor;
+            let by_side = || side(a).total_cmp(&side(b));
+            interface(a).total_cmp(&interface(b)).then_with(by_side)
+        });
+        axes
     }
-    Some(dims)
 }
 
 /// The prime factors of a number, the largest first.
@@ -72,14 +132,32 @@ mod tests {
 
     #[test]
     fn the_longest_axis_is_cut_first() {
-        let of = |grid, parts| cut(grid, parts, &Radius::constant(1));
+        let of = |grid, parts| {
+            let cuts = cut(grid, [1, parts], &Radius::constant(1));
+            cuts.map(|[_, ranks]| ranks)
+        };
         assert_eq!(of([586; 3], 4), Some([2, 2, 1]));
         assert_eq!(of([293, 293, 586], 6), Some([2, 1, 3]));
         assert_eq!(of([8, 8, 8], 7), Some([7, 1, 1]));
         assert_eq!(of([4, 4, 4], 7), None);
         // What is exchanged along x alone costs nothing at the other axes.
         let along_x = Radius::constant(0).direction([1, 0, 0], 2);
-        assert_eq!(cut([100, 10, 10], 4, &along_x), Some([1, 2, 2]));
+        assert_eq!(
+            cut([100, 10, 10], [1, 4], &along_x),
+            Some([[1; 3], [1, 2, 2]])
+        );
+    }
+
+    #[test]
+    fn an_axis_is_left_to_the_factor_that_needs_it() {
+        // The best axis for 3 is x, which both factors of 4 need.
+        let of = |levels| cut([4, 3, 1], levels, &Radius::constant(1));
+        assert_eq!(of([1, 12]), Some([[1; 3], [4, 3, 1]]));
+        assert_eq!(of([3, 4]), Some([[1, 3, 1], [4, 1, 1]]));
+        assert_eq!(of([4, 3]), Some([[4, 1, 1], [1, 3, 1]]));
+        // The thinnest boxes of nodes decide, not the thickest.
+        let nodes = cut([9, 4, 1], [2, 5], &Radius::constant(1));
+        assert_eq!(nodes, Some([[1, 2, 1], [5, 1, 1]]));
     }
 
     #[test]

@@ -91,7 +91,7 @@ impl Plan {
         match placement {
             Placement::Trivial => {}
             Placement::Random => {
-                let order = shuffle(nodes.len() as u32);
+                let order = shuffle(nodes.len() as u32, 0);
                 plan.ranks = order.iter().map(|&rank| rank as usize).collect();
             }
             Placement::Optimised if is_two_level => {
@@ -383,17 +383,16 @@ fn check_grid(problem: &Problem, nodes: &[u32]) -> Result<(), Error> {
     if nodes.is_empty() {
         return Err(Error::NoRanks);
     }
-    let (low, high) = (problem.radius.low(), problem.radius.high());
-    let mut bytes = Some(1usize << 4);
+    // An exchange moves at most 26 points for each one of the grid, and an element of a point may have 16 bytes or more.
+    let mut bytes = Some(1usize << 9);
+    let halos = problem.radius.widths();
     for axis in 0..3 {
-        let side = grid[axis]
-            .checked_add(low[axis])
-            .and_then(|side| side.checked_add(high[axis]));
+        let side = grid[axis].checked_add(halos[axis]);
         bytes = bytes
             .zip(side)
             .and_then(|(bytes, side)| bytes.checked_mul(side));
     }
-    bytes.map(|_| ()).ok_or(Error::TooLarge { grid })
+    bytes.map(|_| ()).ok_or(Error::TooLarge { grid, halos })
 }
 
 /// Ranges of points along each axis, and the boxes along each axis of nodes and of ranks in them.
@@ -402,14 +401,12 @@ type Levels = ([Vec<Range<usize>>; 3], [[usize; 3]; 2]);
 /// Boxes of nodes, then of ranks in each of them: the cuts, and the boxes along each axis at both levels.
 fn two_levels(problem: &Problem, [nodes, each]: [usize; 2]) -> Result<Levels, Error> {
     let grid = problem.grid;
-    let too_many = || Error::TooManyBoxes {
+    let cut = cut(grid, [nodes, each], &problem.radius);
+    let [outer, inner] = cut.ok_or_else(|| Error::TooManyBoxes {
         boxes: nodes * each,
         grid,
-        least: least_sides(&problem.radius),
-    };
-    let outer = cut(grid, nodes, &problem.radius).ok_or_else(too_many)?;
-    let largest = from_fn(|axis| grid[axis].div_ceil(outer[axis]));
-    let inner = cut(largest, each, &problem.radius).ok_or_else(too_many)?;
+        least: problem.radius.least_sides(),
+    })?;
     let cuts = from_fn(|axis| {
         let of_nodes = ranges(0..grid[axis], outer[axis]);
         let of_ranks = of_nodes
@@ -435,33 +432,18 @@ fn given(
     Ok(from_fn(|axis| ranges(0..problem.grid[axis], dims[axis])))
 }
 
-/// The thinnest that boxes may be along each axis.
-fn least_sides(radius: &Radius) -> [usize; 3] {
-    let (low, high) = (radius.low(), radius.high());
-    from_fn(|axis| low[axis].max(high[axis]).max(1))
-}
-
 /// Every box has what its neighbours need of it.
 fn check_sides(problem: &Problem, cuts: &[Vec<Range<usize>>; 3]) -> Result<(), Error> {
+    let least = problem.radius.least_sides();
     for (axis, cuts) in cuts.iter().enumerate() {
         let side = cuts.iter().map(Range::len).min().unwrap_or(0);
-        if side == 0 {
-            return Err(Error::TooManyBoxes {
-                boxes: cuts.len(),
-                grid: problem.grid,
-                least: least_sides(&problem.radius),
-            });
-        }
         let has_neighbours = cuts.len() > 1 || problem.boundary[axis] == Boundary::Periodic;
-        let radius = problem
-            .radius
-            .width(axis, -1)
-            .max(problem.radius.width(axis, 1));
-        if has_neighbours && side < radius {
+        let least = if has_neighbours { least[axis] } else { 1 };
+        if side < least {
             return Err(Error::ThinBox {
                 axis,
                 side,
-                radius,
+                least,
                 boxes: cuts.len(),
             });
         }

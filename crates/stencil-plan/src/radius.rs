@@ -78,6 +78,18 @@ impl Radius {
         std::array::from_fn(|axis| self.width(axis, 1))
     }
 
+    /// Widths at both sides together, or the largest number if they add up to more.
+    pub(crate) fn widths(&self) -> [usize; 3] {
+        let (low, high) = (self.low(), self.high());
+        std::array::from_fn(|axis| low[axis].saturating_add(high[axis]))
+    }
+
+    /// The thinnest that boxes with neighbours may be along each axis: as thick as the halos that these need, and not empty.
+    pub(crate) fn least_sides(&self) -> [usize; 3] {
+        let (low, high) = (self.low(), self.high());
+        std::array::from_fn(|axis| low[axis].max(high[axis]).max(1))
+    }
+
     /// The largest radius of any direction that touches a side.
     pub fn reach(&self, axis: usize, side: i8) -> usize {
         let touching = DIRECTIONS.iter().zip(self.of);

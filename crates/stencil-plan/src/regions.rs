@@ -8,7 +8,8 @@ use crate::radius::Radius;
 pub fn interior(own: &Box3, radius: &Radius) -> Box3 {
     let mut inner = *own;
     for axis in 0..3 {
-        inner.start[axis] = (own.start[axis] + radius.reach(axis, -1)).min(own.end[axis]);
+        let start = own.start[axis].saturating_add(radius.reach(axis, -1));
+        inner.start[axis] = start.min(own.end[axis]);
         let end = own.end[axis].saturating_sub(radius.reach(axis, 1));
         inner.end[axis] = end.max(inner.start[axis]);
     }

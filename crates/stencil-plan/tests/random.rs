@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 
 use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
 use stencil_plan::assignment::{Square, assign, cost};
 use stencil_plan::regions::{exterior, interior};
 use stencil_plan::{Boundary, Box3, DIRECTIONS, Error, Placement, Plan, Problem, Radius, opposite};
@@ -91,7 +92,7 @@ fn check_halos(plan: &Plan, rank: usize) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn boxes_tile_the_grid_and_halos_come_from_their_owners(
@@ -168,6 +169,27 @@ proptest! {
     }
 }
 
+/// The same with more boxes, of which there are too many assignments for a thousand cases.
+#[test]
+fn assignments_of_eight_boxes_are_the_best() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    for side in [7, 8, 8] {
+        let mut square = || {
+            square(side)
+                .new_tree(&mut runner)
+                .expect("a value")
+                .current()
+        };
+        let (weights, distances) = (square(), square());
+        let found = cost(&weights, &distances, &assign(&weights, &distances));
+        let mut best = f64::INFINITY;
+        all(&mut (0..side).collect(), 0, &mut |places| {
+            best = best.min(cost(&weights, &distances, places));
+        });
+        assert!(found <= best * (1.0 + 1e-6), "{found} {best}");
+    }
+}
+
 fn all(places: &mut Vec<usize>, from: usize, action: &mut impl FnMut(&[usize])) {
     if from == places.len() {
         action(places);
@@ -195,6 +217,23 @@ fn nodes_with_different_numbers_of_ranks_are_placed_too() {
 }
 
 #[test]
+fn a_radius_may_be_larger_than_the_grid() {
+    let own = Box3::of_sides([4; 3]);
+    let wide = Radius::constant(1).edges(usize::MAX);
+    assert!(interior(&own, &wide).is_empty());
+    assert_eq!(exterior(&own, &wide), [own]);
+    // Nobody needs halos beyond an open end.
+    let open = Problem {
+        grid: [2, 3, 4],
+        radius: Radius::constant(9),
+        boundary: [Boundary::Open; 3],
+    };
+    let plan = Plan::new(open, &[0], Placement::Optimised, None, None).expect("a plan");
+    assert_eq!(plan.array_sides(0), [20, 21, 22]);
+    assert_eq!(plan.traffic().points(), 0);
+}
+
+#[test]
 fn what_cannot_be_is_refused_with_its_numbers() {
     let of = |grid, radius, ranks: usize, dims| {
         let problem = Problem {
@@ -213,7 +252,17 @@ fn what_cannot_be_is_refused_with_its_numbers() {
     let thin = of([8, 4, 8], 4, 4, Some([4, 1, 1]));
     assert!(thin.contains("has 2 points; expected at least 4"), "{thin}");
     assert!(of([8, 8, 8], 1, 8, Some([2, 2, 1])).contains("product of 8"));
+    assert!(
+        of([3, 8, 8], 1, 4, Some([4, 1, 1])).contains("4 boxes along x: the thinnest has 0 points")
+    );
     assert!(of([usize::MAX, 8, 8], 1, 1, None).contains("fewer bytes"));
+    let wide = of([8, 8, 8], usize::MAX, 1, None);
+    assert!(
+        wide.contains("grid 8x8x8 and 18446744073709551615x"),
+        "{wide}"
+    );
+    // Thin boxes move 26 times as many points as the grid has.
+    assert!(of([1 << 20, 1 << 20, 1 << 19], 1 << 14, 1, None).contains("fewer bytes"));
     let open = Problem {
         grid: [8, 1, 8],
         radius: Radius::constant(3),

@@ -119,7 +119,7 @@ fn main() -> Result<()> {
     for step in 0..options.iters {
         if options.no_overlap {
             domain.exchange()?;
-            domain.calculate(|step| kernel(step, heat, grid));
+            domain.calculate(|step| kernel(step, heat, grid))?;
             domain.swap();
         } else {
             domain.advance(|step| kernel(step, heat, grid))?;

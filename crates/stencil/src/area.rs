@@ -10,13 +10,16 @@ use crate::network::{ArrayBox, Network, Shared};
 /// Bytes before the arrays.
 pub(crate) const HEADER: usize = 256;
 /// Arrays start at multiples of this many bytes.
-const ALIGNMENT: usize = 64;
+pub(crate) const ALIGNMENT: usize = 64;
 
 /// A quantity.
+#[derive(Debug)]
 pub(crate) struct Field {
     pub(crate) name: String,
     /// Bytes of an element.
     pub(crate) bytes: usize,
+    /// What its address is a multiple of.
+    pub(crate) alignment: usize,
 }
 
 /// Where arrays lie in an area, which depends on the box of its rank.
@@ -135,14 +138,23 @@ pub(crate) struct Area<'n> {
 
 impl<'n> Area<'n> {
     /// Zeroed memory of this rank alone.
-    pub(crate) fn private(bytes: usize) -> Self {
-        let words = bytes.div_ceil(size_of::<Line>());
-        let mut memory = Private(vec![Line([0; ALIGNMENT]); words]);
-        Self {
+    ///
+    /// # Errors
+    /// When there is not so much.
+    pub(crate) fn private(bytes: usize) -> Result<Self> {
+        let lines = bytes.div_ceil(size_of::<Line>());
+        let mut memory = Private(Vec::new());
+        memory.0.try_reserve_exact(lines).map_err(|_| {
+            Error::Argument(format!(
+                "the arrays of a rank take {bytes} bytes, which cannot be allocated"
+            ))
+        })?;
+        memory.0.resize(lines, Line([0; ALIGNMENT]));
+        Ok(Self {
             own: memory.0.as_mut_ptr().cast(),
             of: Vec::new(),
             _owner: Box::new(memory),
-        }
+        })
     }
 
     /// Zeroed memory that the ranks of the node map. Called by all.

@@ -5,13 +5,14 @@
     reason = "a count of this process, which no model checks"
 )]
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rankpoint::{Communicator, Plain};
 use stencil_plan::assignment::Square;
 use stencil_plan::{Boundary, Placement, Plan, Problem, Radius};
 
-use crate::area::Field;
+use crate::area::{ALIGNMENT, Field};
 use crate::domain::Domain;
 use crate::error::{Error, Result};
 use crate::library::Library;
@@ -44,7 +45,8 @@ impl<'n> Domain<'n> {
         Builder::new(network.map(|network| Box::new(network) as _), grid)
     }
 
-    /// The same on MPI_COMM_WORLD of another library.
+    /// The same on MPI_COMM_WORLD of another library. All ranks drop such domains in the same order, because windows and communicators are
+    /// freed by all together.
     pub fn on_library(library: &'n Library, grid: [usize; 3]) -> Builder<'n> {
         let network = OnAbi::new(library);
         Builder::new(network.map(|network| Box::new(network) as _), grid)
@@ -128,6 +130,7 @@ impl<'n> Builder<'n> {
         self.fields.push(Field {
             name: name.to_owned(),
             bytes: size_of::<T>(),
+            alignment: align_of::<T>(),
         });
         Quantity::new(self.fields.len() - 1, self.domain)
     }
@@ -135,14 +138,33 @@ impl<'n> Builder<'n> {
     /// Plans, takes memory, and chooses methods. Called by all ranks.
     ///
     /// # Errors
-    /// When the grid cannot be divided so, at all ranks; when the library fails.
+    /// When the grid cannot be divided so, when a rank has too little memory, or describes another domain: at all ranks. When the
+    /// library fails.
     pub fn realize(self) -> Result<Domain<'n>> {
+        let digest = self.digest();
         let network = self.network?;
+        let digests = network.all_gather(digest)?;
+        if let Some(rank) = digests.iter().position(|other| *other != digests[0]) {
+            return Err(Error::Argument(format!(
+                "rank {rank} describes another domain than rank 0: expected the same grid, radius, boundary, quantities, methods, \
+                 placement, dims, distances and pseudo-nodes"
+            )));
+        }
         let expected = 1..=MOST_QUANTITIES;
         if !expected.contains(&self.fields.len()) {
             let found = self.fields.len();
             let text = format!("{found} quantities: expected 1 to {MOST_QUANTITIES}");
             return Err(Error::Argument(text));
+        }
+        for Field {
+            name, alignment, ..
+        } in &self.fields
+        {
+            if *alignment > ALIGNMENT {
+                return Err(Error::Argument(format!(
+                    "quantity '{name}' has elements aligned to {alignment} bytes: expected at most {ALIGNMENT}"
+                )));
+            }
         }
         let nodes = pseudo(&network.nodes()?, self.pseudo_nodes)?;
         let plan = Plan::new(
@@ -154,6 +176,23 @@ impl<'n> Builder<'n> {
         )?;
         Domain::new(network, plan, self.fields, self.domain, self.methods)
     }
+
+    /// A number that is the same for the same description (FNV-1a).
+    fn digest(&self) -> u64 {
+        let text = format!(
+            "{:?} {:?} {:?} {:?} {:?} {:?} {}",
+            self.problem,
+            self.fields,
+            self.methods,
+            self.placement,
+            self.dims,
+            self.distances,
+            self.pseudo_nodes
+        );
+        text.bytes().fold(0xcbf2_9ce4_8422_2325, |digest, byte| {
+            (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+    }
 }
 
 /// The nodes divided into so many, in blocks of their ranks.
@@ -163,12 +202,20 @@ fn pseudo(nodes: &[u32], parts: usize) -> Result<Vec<u32>> {
             "0 pseudo-nodes: expected 1 or more".to_owned(),
         ));
     }
-    let number = |(rank, node): (usize, &u32)| {
-        let own = nodes.iter().filter(|other| *other == node).count();
-        let index = nodes[..rank].iter().filter(|other| *other == node).count();
-        node * parts as u32 + (index * parts / own) as u32
-    };
-    Ok(nodes.iter().enumerate().map(number).collect())
+    let mut ranks_of = BTreeMap::<u32, Vec<usize>>::new();
+    for (rank, &node) in nodes.iter().enumerate() {
+        ranks_of.entry(node).or_default().push(rank);
+    }
+    let (mut divided, mut first) = (vec![0; nodes.len()], 0);
+    for ranks in ranks_of.values() {
+        // Nodes have at least one rank, and so do their parts.
+        let parts = parts.min(ranks.len());
+        for (index, &rank) in ranks.iter().enumerate() {
+            divided[rank] = first + (index * parts / ranks.len()) as u32;
+        }
+        first += parts as u32;
+    }
+    Ok(divided)
 }
 
 #[cfg(test)]
@@ -179,6 +226,7 @@ mod tests {
     fn pseudo_nodes_divide_nodes() {
         assert_eq!(pseudo(&[0; 4], 2).ok(), Some(vec![0, 0, 1, 1]));
         assert_eq!(pseudo(&[0, 1, 0, 1], 2).ok(), Some(vec![0, 2, 1, 3]));
+        assert_eq!(pseudo(&[7, 9, 9], usize::MAX).ok(), Some(vec![0, 1, 2]));
         assert!(pseudo(&[0], 0).is_err());
     }
 }

@@ -4,6 +4,7 @@
 
 use std::array::from_fn;
 use std::fmt::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Instant;
 
 use rankpoint::Plain;
@@ -16,7 +17,7 @@ use crate::counters::Counters;
 use crate::error::Result;
 use crate::exchange::Course;
 use crate::methods::{Chosen, Method, Methods};
-use crate::network::Network;
+use crate::network::{Network, agreed};
 use crate::quantity::Quantity;
 use crate::routes::{Ground, Routes};
 use crate::step::Step;
@@ -41,6 +42,8 @@ pub struct Domain<'n> {
     area: Area<'n>,
     network: Box<dyn Network<'n> + 'n>,
     parity: usize,
+    /// The parity of the last exchange: neighbours may still read these arrays.
+    exchanged: usize,
     /// Exchanges so far.
     number: u64,
     chosen: Chosen,
@@ -58,13 +61,13 @@ impl<'n> Domain<'n> {
         methods: Methods,
     ) -> Result<Self> {
         let rank = network.rank();
-        let places = Places::of(&plan, rank, &fields)?;
+        let places = agreed(&*network, Places::of(&plan, rank, &fields))?;
         let traffic = plan.traffic();
         let shares = traffic.node_messages > 0 && methods.within_nodes().contains(&Method::Shared);
         let area = if shares {
             Area::shared(&*network, places.bytes())?
         } else {
-            Area::private(places.bytes())
+            agreed(&*network, Area::private(places.bytes()))?
         };
         let (start, low) = (plan.box_of(rank).start, plan.problem().radius.low());
         let chosen = Chosen {
@@ -85,6 +88,7 @@ impl<'n> Domain<'n> {
             area,
             network,
             parity: 0,
+            exchanged: 0,
             number: 0,
             chosen,
             measured: Vec::new(),
@@ -120,10 +124,9 @@ impl<'n> Domain<'n> {
             })?;
         }
         self.chosen = self.fastest();
+        // All ranks have routes then, so none exchanges by others while a neighbour still measures.
         self.routes = self.routes_by(self.chosen)?;
         self.counters = Counters::default();
-        // Nobody starts an exchange by other routes while a neighbour still measures.
-        self.network.all_gather(0)?;
         Ok(())
     }
 
@@ -173,7 +176,7 @@ impl<'n> Domain<'n> {
             area: &self.area,
             rank: self.rank,
         };
-        Routes::new(&ground, chosen)
+        agreed(&*self.network, Routes::new(&ground, chosen))
     }
 
     /// Which rank has which box.
@@ -335,6 +338,9 @@ impl<'n> Domain<'n> {
     ///
     /// # Errors
     /// When the library fails.
+    ///
+    /// # Panics
+    /// When the kernel does, after the exchange.
     pub fn exchange_while(&mut self, mut kernel: impl FnMut(&Step<'_>)) -> Result<()> {
         let inner = interior(&self.plan.box_of(self.rank), &self.plan.problem().radius);
         if inner.is_empty() {
@@ -357,6 +363,10 @@ impl<'n> Domain<'n> {
         // The kernel may write what neighbours read in the exchange before.
         self.settle()?;
         self.number += 1;
+        self.exchanged = self.parity;
+        // A kernel's panic goes on when the exchange has ended, so that it stops no other rank.
+        let mut panic = None;
+        let mut guarded = || panic = catch_unwind(AssertUnwindSafe(&mut *kernel)).err();
         let course = Course {
             network: &*self.network,
             routes: &mut self.routes,
@@ -367,28 +377,44 @@ impl<'n> Domain<'n> {
             counters: self.counters,
         };
         // SAFETY: the routes are those of this area; the domain is borrowed, so nobody uses halos; kernels get next values to write.
-        self.counters = unsafe { course.run(kernel) }?;
+        let done = unsafe { course.run(&mut guarded) };
+        if let Some(panic) = panic {
+            resume_unwind(panic);
+        }
+        self.counters = done?;
         Ok(())
     }
 
     /// Has a kernel work on the whole box, after [`Self::exchange`].
-    pub fn calculate(&mut self, mut kernel: impl FnMut(&Step<'_>)) {
-        self.on_parts(&[self.plan.box_of(self.rank)], &mut kernel);
+    ///
+    /// # Errors
+    /// When neighbours still read the values that will be overwritten, because this is not the first step after an exchange, and one of
+    /// them has died.
+    pub fn calculate(&mut self, mut kernel: impl FnMut(&Step<'_>)) -> Result<()> {
+        self.on_parts(&[self.plan.box_of(self.rank)], &mut kernel)
     }
 
     /// Has a kernel work on the points that [`Self::exchange_while`] has left out: at most six slabs at the sides of the box.
-    pub fn exterior(&mut self, mut kernel: impl FnMut(&Step<'_>)) {
+    ///
+    /// # Errors
+    /// As for [`Self::calculate`].
+    pub fn exterior(&mut self, mut kernel: impl FnMut(&Step<'_>)) -> Result<()> {
         let slabs = exterior(&self.plan.box_of(self.rank), &self.plan.problem().radius);
-        self.on_parts(&slabs, &mut kernel);
+        self.on_parts(&slabs, &mut kernel)
     }
 
-    fn on_parts(&mut self, parts: &[Box3], kernel: &mut dyn FnMut(&Step<'_>)) {
+    fn on_parts(&mut self, parts: &[Box3], kernel: &mut dyn FnMut(&Step<'_>)) -> Result<()> {
+        if self.exchanged != self.parity {
+            self.settle()?;
+        }
         for part in parts {
             let region = ranges(part);
-            // SAFETY: the domain is borrowed exclusively: nothing is exchanged, and the next values are used by this step alone.
+            // SAFETY: the domain is borrowed exclusively: nothing is exchanged, and the next values are used by this step alone, since no
+            // neighbour reads them any more.
             let step = unsafe { Step::new(&self.arrays, self.parity, region, self.readable()) };
             kernel(&step);
         }
+        Ok(())
     }
 
     /// Makes the next values the current ones, and the other way round.
@@ -409,7 +435,7 @@ impl<'n> Domain<'n> {
             step.check();
         };
         self.exchange_while(&mut checked)?;
-        self.exterior(&mut checked);
+        self.exterior(&mut checked)?;
         self.swap();
         Ok(())
     }
@@ -463,8 +489,12 @@ impl<'n> Domain<'n> {
 
 impl Drop for Domain<'_> {
     fn drop(&mut self) {
+        // SAFETY: the own area is mapped until the domain is gone.
+        let words = unsafe { Words::of(self.area.own()) };
+        words.stop_reading();
         // Where the library unmaps memory for all, nobody reads it any more. A dead neighbour ends the wait with an error.
         let _ = self.settle();
+        words.leave();
     }
 }
 

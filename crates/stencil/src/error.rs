@@ -15,6 +15,10 @@ pub enum Error {
     NoLibrary(String),
     /// An argument of this crate has a wrong value.
     Argument(String),
+    /// Another rank could not make its part of the domain.
+    OtherRank(usize),
+    /// Another rank has dropped the domain.
+    Left(usize),
 }
 
 /// A result of this crate.
@@ -27,6 +31,14 @@ impl fmt::Display for Error {
             Self::Mpi(error) => write!(f, "stencil: {error}"),
             Self::Library(name, code) => write!(f, "stencil: {name} returned {code}"),
             Self::NoLibrary(text) | Self::Argument(text) => write!(f, "stencil: {text}"),
+            Self::OtherRank(rank) => write!(
+                f,
+                "stencil: rank {rank} could not make its part of the domain, and its error says why"
+            ),
+            Self::Left(rank) => write!(
+                f,
+                "stencil: rank {rank} has dropped the domain, with whose memory this rank exchanges halos"
+            ),
         }
     }
 }

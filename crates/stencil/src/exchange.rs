@@ -62,6 +62,10 @@ impl Course<'_, '_> {
             self.routes.receives[self.parity],
             self.routes.sends[self.parity],
         ) = transfers;
+        if done.is_err() {
+            // Others shall not wait for what this rank has given up.
+            own.finish(self.number);
+        }
         done?;
         Ok(self.counters)
     }
@@ -117,9 +121,10 @@ impl Work for Stages<'_, '_, '_> {
         }
         course.counters.copy += start.elapsed();
         for copy in &course.routes.shared {
+            let (rank, area) = copy.source();
             // SAFETY: the areas of ranks of the node stay mapped as long as the domain.
-            let words = unsafe { Words::of(copy.area()) };
-            words.wait_posted(course.number, course.network)?;
+            let words = unsafe { Words::of(area) };
+            words.wait_posted(course.number, rank, course.network)?;
             let start = Instant::now();
             course.copy(copy);
             course.counters.copy += start.elapsed();

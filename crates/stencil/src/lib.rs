@@ -70,6 +70,7 @@ pub use error::{Error, Result};
 pub use library::Library;
 pub use methods::{Method, Methods};
 pub use quantity::Quantity;
+pub use stencil_plan::assignment::Square;
 pub use stencil_plan::{Boundary, Placement, Plan, Radius};
 pub use step::Step;
 pub use view::{View, ViewMut};

@@ -78,6 +78,10 @@ impl Library {
 
 impl Drop for Library {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            // The others may wait for what this rank will never send: its end without MPI_Finalize tells the launcher.
+            return;
+        }
         // The process ends, and nobody is left who could handle an error.
         let _ = call!(self, MPI_Finalize());
     }

@@ -54,7 +54,7 @@ impl Methods {
         }
     }
 
-    /// The same without a method.
+    /// The same without a method. `packed` is used where none is left.
     #[must_use]
     pub fn without(self, method: Method) -> Self {
         self.set(method, false)
@@ -123,6 +123,8 @@ mod tests {
         assert_eq!(rest.within_nodes(), [Method::Packed, Method::Typed]);
         let more = rest.with(Method::Partitioned).without(Method::Typed);
         assert_eq!(more.between_nodes(), [Method::Packed, Method::Partitioned]);
+        let none = Methods::only(Method::Typed).without(Method::Typed);
+        assert_eq!(none.within_nodes(), [Method::Packed]);
         assert_eq!(
             Methods::all().between_nodes(),
             [Method::Packed, Method::Typed]

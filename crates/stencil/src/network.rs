@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What exchanges need of an MPI library.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The ranks that share a grid.
 pub(crate) trait Network<'n> {
@@ -37,6 +37,19 @@ pub(crate) trait Network<'n> {
         sends: &[Transfer],
         work: &mut dyn Work,
     ) -> Result<()>;
+}
+
+/// What a rank made, if all ranks could. Called by all.
+///
+/// # Errors
+/// The error of this rank, or that another one had an error.
+pub(crate) fn agreed<'n, T>(network: &dyn Network<'n>, made: Result<T>) -> Result<T> {
+    let failures = network.all_gather(u64::from(made.is_err()))?;
+    let made = made?;
+    match failures.iter().position(|failed| *failed != 0) {
+        Some(rank) => Err(Error::OtherRank(rank)),
+        None => Ok(made),
+    }
 }
 
 /// What happens during an exchange.

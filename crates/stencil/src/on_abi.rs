@@ -14,7 +14,7 @@ use mpi_abi_sys::constants::{
 };
 use mpi_abi_sys::types::{MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Request, MPI_Win};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::library::{Library, call};
 use crate::network::{ArrayBox, Data, Network, Shared, Transfer, Work};
 
@@ -80,15 +80,10 @@ impl<'l> OnAbi<'l> {
     }
 
     /// Address, count and type of a message.
-    fn described(&self, data: &Data) -> Result<(*mut c_void, c_int, MPI_Datatype)> {
+    fn described(&self, data: &Data) -> Result<(*mut c_void, MPI_Count, MPI_Datatype)> {
         match data {
             Data::Packed { start, bytes } | Data::Partitioned { start, bytes, .. } => {
-                let count = c_int::try_from(*bytes).map_err(|_| {
-                    Error::Argument(format!(
-                        "a message of {bytes} bytes: expected fewer than 2^31"
-                    ))
-                })?;
-                Ok((start.cast(), count, MPI_BYTE))
+                Ok((start.cast(), *bytes as MPI_Count, MPI_BYTE))
             }
             Data::Boxes(boxes) => {
                 let start = boxes.first().map_or(ptr::null_mut(), |first| first.start);
@@ -141,29 +136,29 @@ impl<'l> OnAbi<'l> {
         let library = self.library;
         let first = boxes.first().map_or(0, |first| first.start.addr());
         let mut types = Vec::with_capacity(boxes.len());
-        let mut distances: Vec<MPI_Aint> = Vec::with_capacity(boxes.len());
+        let mut distances: Vec<MPI_Count> = Vec::with_capacity(boxes.len());
         for part in boxes {
-            let [planes, rows, bytes] = part.shape.map(|count| count as c_int);
-            let [plane, row] = part.strides;
+            let [planes, rows, bytes] = part.shape.map(|count| count as MPI_Count);
+            let [plane, row] = part.strides.map(|stride| stride as MPI_Count);
             let (mut face, mut block) = (MPI_DATATYPE_NULL, MPI_DATATYPE_NULL);
             call!(
                 library,
-                MPI_Type_create_hvector(rows, bytes, row as MPI_Aint, MPI_BYTE, &raw mut face)
+                MPI_Type_create_hvector_c(rows, bytes, row, MPI_BYTE, &raw mut face)
             )?;
             call!(
                 library,
-                MPI_Type_create_hvector(planes, 1, plane as MPI_Aint, face, &raw mut block)
+                MPI_Type_create_hvector_c(planes, 1, plane, face, &raw mut block)
             )?;
             call!(library, MPI_Type_free(&raw mut face))?;
             types.push(block);
-            distances.push(part.start.addr() as MPI_Aint - first as MPI_Aint);
+            distances.push(part.start.addr() as MPI_Count - first as MPI_Count);
         }
-        let lengths = vec![1 as c_int; boxes.len()];
+        let lengths = vec![1 as MPI_Count; boxes.len()];
         let mut made = MPI_DATATYPE_NULL;
         call!(
             library,
-            MPI_Type_create_struct(
-                boxes.len() as c_int,
+            MPI_Type_create_struct_c(
+                boxes.len() as MPI_Count,
                 lengths.as_ptr(),
                 distances.as_ptr(),
                 types.as_ptr(),
@@ -276,7 +271,7 @@ impl<'l> Network<'l> for OnAbi<'l> {
             let from = receive.peer as c_int;
             call!(
                 library,
-                MPI_Irecv(start, count, datatype, from, TAG, self.comm, request)
+                MPI_Irecv_c(start, count, datatype, from, TAG, self.comm, request)
             )?;
         }
         for (index, (send, request)) in sends.iter().zip(departures.iter_mut()).enumerate() {
@@ -294,7 +289,7 @@ impl<'l> Network<'l> for OnAbi<'l> {
             let to = send.peer as c_int;
             call!(
                 library,
-                MPI_Isend(start, count, datatype, to, TAG, self.comm, request)
+                MPI_Isend_c(start, count, datatype, to, TAG, self.comm, request)
             )?;
         }
         // The messages end in any case before their memory may be used for something else.
@@ -312,6 +307,10 @@ impl<'l> Network<'l> for OnAbi<'l> {
 
 impl Drop for OnAbi<'_> {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            // The others may never free theirs.
+            return;
+        }
         self.forget();
         for comm in [&mut self.comm, &mut self.node] {
             if *comm != MPI_COMM_NULL {
@@ -329,6 +328,10 @@ struct Window<'l> {
 
 impl Drop for Window<'_> {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            // The others may never free theirs.
+            return;
+        }
         let _ = call!(self.library, MPI_Win_unlock_all(self.win));
         let _ = call!(self.library, MPI_Win_free(&raw mut self.win));
     }

@@ -14,6 +14,8 @@ use rankpoint::{
     Section, SectionMut, Source,
 };
 
+use stencil_plan::DIRECTIONS;
+
 use crate::error::Result;
 use crate::network::{ArrayBox, Data, Network, Shared, Transfer, Work};
 
@@ -80,11 +82,12 @@ impl<'u> Network<'u> for OnRankpoint<'u> {
     ) -> Result<()> {
         let mut failed = Ok(());
         self.comm.scope(|scope| {
-            let arrivals = receives.iter().map(|receive| {
+            // A rank has so many neighbours at most. A vector would take memory in each exchange.
+            let mut arrivals = [const { None }; DIRECTIONS.len()];
+            for (receive, arrival) in receives.iter().zip(&mut arrivals) {
                 // SAFETY: the caller's promise.
-                unsafe { start_receive(scope, receive) }
-            });
-            let arrivals = arrivals.collect::<rankpoint::Result<Vec<_>>>()?;
+                *arrival = Some(unsafe { start_receive(scope, receive) }?);
+            }
             let mut departures = Vec::new();
             for (index, send) in sends.iter().enumerate() {
                 // SAFETY: the caller's promise.
@@ -93,7 +96,7 @@ impl<'u> Network<'u> for OnRankpoint<'u> {
                 }?);
             }
             failed = work.meanwhile();
-            for (index, arrival) in arrivals.into_iter().enumerate() {
+            for (index, arrival) in arrivals.into_iter().flatten().enumerate() {
                 match arrival {
                     Arrival::Whole(request) => {
                         request.wait()?;

@@ -14,7 +14,8 @@ pub(crate) struct Copy {
     pub(crate) bytes: usize,
     source: Layout,
     target: Layout,
-    /// The area of that rank, and where its arrays of each step start.
+    /// The rank that they come from, its area, and where its arrays of each step start.
+    from: usize,
     area: *mut u8,
     half: usize,
 }
@@ -31,9 +32,9 @@ impl Copy {
         (source, own.wrapping_add(HEADER + parity * own_half))
     }
 
-    /// The area of the rank that they come from.
-    pub(crate) const fn area(&self) -> *mut u8 {
-        self.area
+    /// The rank that they come from, and its area.
+    pub(crate) const fn source(&self) -> (usize, *mut u8) {
+        (self.from, self.area)
     }
 
     /// Source and target.
@@ -238,6 +239,7 @@ impl Ground<'_> {
             bytes: self.bytes(message),
             source: sender.layout(self.fields, &self.sent(message))?,
             target: self.places.layout(self.fields, &self.received(message))?,
+            from: message.from,
             area,
             half: sender.half,
         })

@@ -3,7 +3,8 @@
 //!
 //! A rank that starts exchange `n` stores `n` as `posted` in its area: its box is what neighbours shall read. A neighbour waits for that,
 //! reads, and stores `n` as `done` in its own area when it has read all its neighbours. Arrays are used in turn, so a box that was read in
-//! exchange `n` is written again in the step after exchange `n + 1`, which starts only when all neighbours have done `n`.
+//! exchange `n` is written again in the step after exchange `n + 1`, which starts only when all neighbours have done `n`. A rank that drops
+//! its domain stores [`LEFT`] in both words: it reads no more, and nobody may read it.
 #![expect(unsafe_code, reason = "words in memory that other ranks map")]
 #![expect(
     clippy::disallowed_types,
@@ -12,11 +13,14 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::network::Network;
 
 /// Tries before messages are looked for.
 const SPINS: u32 = 200;
+
+/// In place of the number of an exchange: the domain is dropped.
+const LEFT: u64 = u64::MAX;
 
 /// The words at the start of an area.
 #[derive(Clone, Copy)]
@@ -46,28 +50,57 @@ impl Words {
         self.word(0).store(exchange, Ordering::Release);
     }
 
-    /// The neighbours' boxes have been read.
+    /// The neighbours' boxes have been read, or will not be.
     pub(crate) fn finish(&self, exchange: u64) {
         // PAIRS: stencil.word
         // Release: boxes are read before.
         self.word(1).store(exchange, Ordering::Release);
     }
 
+    /// This rank reads no neighbour any more.
+    pub(crate) fn stop_reading(&self) {
+        self.finish(LEFT);
+    }
+
+    /// The own box will not be read any more.
+    pub(crate) fn leave(&self) {
+        self.post(LEFT);
+    }
+
     /// Waits until the rank with this area has posted an exchange.
-    pub(crate) fn wait_posted(&self, exchange: u64, network: &dyn Network<'_>) -> Result<()> {
-        self.wait(0, exchange, network)
+    ///
+    /// # Errors
+    /// When it has left, or some rank has died.
+    pub(crate) fn wait_posted(
+        &self,
+        exchange: u64,
+        rank: usize,
+        network: &dyn Network<'_>,
+    ) -> Result<()> {
+        match self.wait(0, exchange, network)? {
+            LEFT => Err(Error::Left(rank)),
+            _ => Ok(()),
+        }
     }
 
     /// Waits until the rank with this area has read its neighbours in an exchange.
+    ///
+    /// # Errors
+    /// When some rank has died.
     pub(crate) fn wait_done(&self, exchange: u64, network: &dyn Network<'_>) -> Result<()> {
-        self.wait(1, exchange, network)
+        self.wait(1, exchange, network).map(|_| ())
     }
 
-    fn wait(&self, index: usize, exchange: u64, network: &dyn Network<'_>) -> Result<()> {
+    /// The number that the word has then.
+    fn wait(&self, index: usize, exchange: u64, network: &dyn Network<'_>) -> Result<u64> {
         let mut tries = 0;
-        // PAIRS: stencil.word
-        // Acquire: boxes are read, or written, after that.
-        while self.word(index).load(Ordering::Acquire) < exchange {
+        loop {
+            // PAIRS: stencil.word
+            // Acquire: boxes are read, or written, after that.
+            let number = self.word(index).load(Ordering::Acquire);
+            if number >= exchange {
+                return Ok(number);
+            }
             tries += 1;
             if tries < SPINS {
                 std::hint::spin_loop();
@@ -76,6 +109,5 @@ impl Words {
                 std::thread::yield_now();
             }
         }
-        Ok(())
     }
 }

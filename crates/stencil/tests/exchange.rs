@@ -290,7 +290,7 @@ fn views_keep_to_their_regions(world: Communicator<'_>) -> rankpoint::Result<()>
         .unwrap()
         .set([4, 0, 0], 1)));
     assert!(panics(&mut || {
-        domain.exterior(|step| {
+        let _ = domain.exterior(|step| {
             let _one = step.next(some);
             let _two = step.next(some);
         });

@@ -5,7 +5,7 @@
 //! arithmetic is in integers, so results are equal in all modes and on all grids of threads and processes.
 //!
 //! [`halo`]: halo exchanges of stencils (`halo2d`, `halo3d`, the solver `uintah`, and `mailbox`). [`bspmm`]: a product of block-sparse matrices by
-//! one-sided operations. [`ebms`]: energy bands that nodes get from each other. [`circuit`]: active messages to a
+//! one-sided operations. [`dgemm`]: a product of matrices on a server. [`ebms`]: energy bands that nodes get from each other. [`circuit`]: active messages to a
 //! polling thread. [`particles`]: patches that hand particles to each other. [`irregular`]: labels of a graph, sent to whom
 //! they concern. [`collectives`]: sums of vectors that all threads have. What their programs have in common is in `program`, what
 //! most of them report in [`outcome`], values that all processes compute in [`mod@hash`]. Tests are in `tests/`.
@@ -18,6 +18,7 @@
 pub mod bspmm;
 pub mod circuit;
 pub mod collectives;
+pub mod dgemm;
 pub mod ebms;
 mod failure;
 pub mod halo;

@@ -6,12 +6,18 @@
 use std::process::{Command, Output};
 
 /// Programs, arguments of a small run, and arguments that are refused with the reason.
-const PROGRAMS: [(&str, &str, &str, &str); 6] = [
+const PROGRAMS: [(&str, &str, &str, &str); 7] = [
     (
         env!("CARGO_BIN_EXE_ebms"),
         "--workers 2 --size 1024 --particles 20",
         "--fault stale-block",
         "1 node gets no blocks",
+    ),
+    (
+        env!("CARGO_BIN_EXE_ga-dgemm"),
+        "--threads 2 --tiles 3",
+        "--mode tag",
+        "a get has no tag",
     ),
     (
         env!("CARGO_BIN_EXE_mailbox"),

@@ -11,7 +11,7 @@ use super::catalog::{App, Program, Values};
 use super::library::Library;
 use super::options::Options;
 use super::series::{self, Series};
-use super::{plot, tables};
+use super::{modes, plot, tables};
 use crate::peers::PEERS;
 use crate::{bench, install, shell, tools};
 
@@ -25,6 +25,9 @@ const THREADS: &str = "{threads}";
 /// Compares.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let options = Options::parse(arguments)?;
+    if options.table {
+        return modes::write();
+    }
     tools::need(&[tools::CC])?;
     let prefix = install::into_target()?;
     let is_rust = |app: &&App| app.program == Program::Rust;

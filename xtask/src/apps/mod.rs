@@ -4,12 +4,13 @@
 //!
 //! [`catalog`] is the one table of all apps; a row there is all that another app needs. [`options`] reads the command line, [`library`]
 //! says how a library compiles and starts programs, [`series`] runs one app in one mode round by round and reads its JSON,
-//! [`fit`] fits the model T = O + W/P, [`tables`] and [`plot`] write what was measured, [`command`] does all of it in order.
+//! [`modes`] writes the table of modes, [`fit`] fits the model T = O + W/P, [`tables`] and [`plot`] write what was measured, [`command`] does all of it in order.
 
 mod catalog;
 mod command;
 mod fit;
 mod library;
+mod modes;
 mod options;
 mod plot;
 mod series;

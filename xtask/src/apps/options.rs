@@ -15,6 +15,8 @@ pub(super) struct Options {
     pub(super) quick: bool,
     /// Whether the tables go into the page of this machine.
     pub(super) write: bool,
+    /// Whether only the table of modes is written, and nothing runs.
+    pub(super) table: bool,
     /// Where tables, JSON and plots go.
     pub(super) folder: PathBuf,
     /// The apps that were named, or all.
@@ -27,6 +29,7 @@ impl Options {
             peers: false,
             quick: false,
             write: false,
+            table: false,
             folder: shell::target().join("apps-compared"),
             apps: Vec::new(),
         };
@@ -36,6 +39,7 @@ impl Options {
                 "--peers" => options.peers = true,
                 "--quick" => options.quick = true,
                 "--write" => options.write = true,
+                "--table" => options.table = true,
                 "--folder" => {
                     let folder = words.next().ok_or("--folder: expected a folder")?;
                     options.folder = PathBuf::from(folder);
@@ -58,7 +62,9 @@ fn named(name: &str) -> Result<&'static App, String> {
     found.ok_or_else(|| {
         let names: Vec<&str> = APPS.iter().map(|app| app.name).collect();
         let names = names.join(", ");
-        format!("{name}: expected --peers, --quick, --write, --folder DIR, or one of {names}")
+        format!(
+            "{name}: expected --peers, --quick, --write, --table, --folder DIR, or one of {names}"
+        )
     })
 }
 
@@ -76,6 +82,7 @@ mod tests {
         assert_eq!(parsed("--peers").unwrap().apps.len(), APPS.len());
         let one = parsed("uintah --quick").unwrap();
         assert!(one.quick && !one.peers && one.apps.len() == 1);
+        assert!(parsed("--table").unwrap().table);
         for wrong in ["nekbone", "--folder", "--write --quick"] {
             assert!(parsed(wrong).is_err(), "{wrong}");
         }

@@ -11,6 +11,9 @@ use crate::profile::ProfileOptions;
 /// Most ranks of a plan.
 const MOST_RANKS: u32 = 1 << 16;
 
+/// Points that an exchange moves at most for each one of the grid: a box in each direction.
+const MOST_MOVED: u64 = 26;
+
 /// Subcommands of `rankpoint stencil`.
 #[derive(Subcommand)]
 pub(crate) enum Question {
@@ -125,7 +128,22 @@ impl PlanOptions {
             Kind::Trivial => Placement::Trivial,
             Kind::Random => Placement::Random,
         };
-        Plan::new(problem, &nodes, placement, None, dims).map_err(|error| error.to_string())
+        let points: Option<u64> = problem.grid.iter().try_fold(1u64, |all, &side| {
+            // A number that does not fit is one that the plan refuses.
+            all.checked_mul(side as u64)
+        });
+        let plan = Plan::new(problem, &nodes, placement, None, dims);
+        let plan = plan.map_err(|error| error.to_string())?;
+        let most = points.and_then(|points| points.checked_mul(MOST_MOVED));
+        match most.and_then(|points| points.checked_mul(self.bytes)) {
+            Some(_) => Ok(plan),
+            None => Err(format!(
+                "--grid {} --bytes {}: expected at most {} points of so many bytes",
+                self.grid,
+                self.bytes,
+                u64::MAX / MOST_MOVED / self.bytes
+            )),
+        }
     }
 
     /// Whether times are predicted.

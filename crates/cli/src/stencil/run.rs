@@ -124,6 +124,8 @@ mod tests {
         assert!(error("--grid 4,4,4 --devices 4 --radius 3").contains("at least 3x3x3"));
         assert!(error("--grid 8,8,8 --nodes 65536 --devices 2").contains("at most 65536 ranks"));
         assert!(error("--nodes 2").contains("--grid"));
+        let large = error("--grid 300000,300000,300000 --bytes 1048576 --devices 8");
+        assert!(large.contains("at most 676622540169 points"), "{large}");
         let many = error("--grid 99,99,99 --devices 513 --picture many.svg");
         assert!(many.contains("513 ranks"), "{many}");
     }

@@ -201,7 +201,7 @@ impl Members {
         let graph = given.graph(self.size as u32, gathered);
         let nodes = nodes::numbered(words.iter().map(|word| word[1]));
         let processes = match METHOD.get() {
-            Some(Method::Random) => Some(shuffle(self.size as u32)),
+            Some(Method::Random) => Some(shuffle(self.size as u32, 0)),
             _ => place(&graph, &nodes),
         };
         let weight = |nodes: &[u32]| u64::try_from(graph.cut(nodes)).unwrap_or(u64::MAX);
