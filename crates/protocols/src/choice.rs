@@ -36,7 +36,7 @@ pub struct Facts {
 
 /// What a sender does with a message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Way {
+pub enum Protocol {
     /// Header and data go in one cell.
     Inject,
     /// The network takes the data out of the memory of the program; nothing waits for the receiver.
@@ -49,23 +49,23 @@ pub enum Way {
     Announced,
 }
 
-/// A way, and when it is gone.
+/// A protocol, and the messages that use it.
 #[derive(Clone, Copy, Debug)]
-pub struct Protocol {
+pub struct ProtocolRow {
     /// What the sender does.
-    pub way: Way,
+    pub protocol: Protocol,
     /// In messages to users.
     pub name: &'static str,
     /// The rule in words.
     pub rule: &'static str,
-    /// Whether a message may go this way.
+    /// Whether a message may use it.
     pub fits: fn(&Facts) -> bool,
 }
 
 /// The protocols of a send, in the order in which they are tried. The last one fits every message.
-pub const PROTOCOLS: [Protocol; 5] = [
-    Protocol {
-        way: Way::Inject,
+pub const PROTOCOLS: [ProtocolRow; 5] = [
+    ProtocolRow {
+        protocol: Protocol::Inject,
         name: "inject",
         rule: "a message of up to 48 bytes fits in one cell",
         fits: |facts| {
@@ -75,8 +75,8 @@ pub const PROTOCOLS: [Protocol; 5] = [
                 && !facts.is_typed
         },
     },
-    Protocol {
-        way: Way::InPlace,
+    ProtocolRow {
+        protocol: Protocol::InPlace,
         name: "eager in place",
         rule: "the network takes the data of an eager message of 16 KiB and more out of the memory of the program",
         fits: |facts| {
@@ -87,20 +87,20 @@ pub const PROTOCOLS: [Protocol; 5] = [
                 && is_eager(facts)
         },
     },
-    Protocol {
-        way: Way::Eager,
+    ProtocolRow {
+        protocol: Protocol::Eager,
         name: "eager",
         rule: "RANKPOINT_EAGER_BYTES: a message up to the eager limit needs no handshake",
         fits: is_eager,
     },
-    Protocol {
-        way: Way::Offered,
+    ProtocolRow {
+        protocol: Protocol::Offered,
         name: "offered",
         rule: "a receive is offered if it may be, and if the setting says so",
         fits: |facts| facts.may_be_offered && !facts.is_typed,
     },
-    Protocol {
-        way: Way::Announced,
+    ProtocolRow {
+        protocol: Protocol::Announced,
         name: "announced",
         rule: "every other message is announced, and its receiver gets the data",
         fits: |_| true,
@@ -113,14 +113,14 @@ const fn is_eager(facts: &Facts) -> bool {
     facts.is_begun || fits && (facts.is_synchronous || !facts.reads_rather)
 }
 
-/// The first way that fits.
+/// The first protocol that fits.
 #[inline]
-pub fn way_of(facts: &Facts) -> Way {
-    let fits = |protocol: &&Protocol| (protocol.fits)(facts);
+pub fn protocol_of(facts: &Facts) -> Protocol {
+    let fits = |row: &&ProtocolRow| (row.fits)(facts);
     PROTOCOLS
         .iter()
         .find(fits)
-        .map_or(Way::Announced, |protocol| protocol.way)
+        .map_or(Protocol::Announced, |row| row.protocol)
 }
 
 /// How a receiver gets the data of an announced message.
@@ -138,7 +138,7 @@ pub enum Fetch {
     Chunks,
 }
 
-/// A way to get data, and when it is gone.
+/// A method of getting data, and when it is used.
 #[derive(Clone, Copy, Debug)]
 pub struct FetchRow {
     /// What the receiver does.
@@ -201,10 +201,10 @@ mod tests {
 
     #[test]
     fn the_length_decides_where_nothing_else_does() {
-        let way = |bytes| way_of(&Facts { bytes, ..SHORT });
-        assert_eq!([0, 48].map(way), [Way::Inject; 2]);
-        assert_eq!([49, 1024].map(way), [Way::Eager; 2]);
-        assert_eq!(way(1025), Way::Announced);
+        let protocol = |bytes| protocol_of(&Facts { bytes, ..SHORT });
+        assert_eq!([0, 48].map(protocol), [Protocol::Inject; 2]);
+        assert_eq!([49, 1024].map(protocol), [Protocol::Eager; 2]);
+        assert_eq!(protocol(1025), Protocol::Announced);
     }
 
     #[test]
@@ -212,11 +212,17 @@ mod tests {
         let changed = |change: fn(&mut Facts)| {
             let mut facts = SHORT;
             change(&mut facts);
-            way_of(&facts)
+            protocol_of(&facts)
         };
-        assert_eq!(changed(|facts| facts.is_synchronous = true), Way::Eager);
-        assert_eq!(changed(|facts| facts.is_typed = true), Way::Eager);
-        assert_eq!(changed(|facts| facts.is_throttled = true), Way::Announced);
+        assert_eq!(
+            changed(|facts| facts.is_synchronous = true),
+            Protocol::Eager
+        );
+        assert_eq!(changed(|facts| facts.is_typed = true), Protocol::Eager);
+        assert_eq!(
+            changed(|facts| facts.is_throttled = true),
+            Protocol::Announced
+        );
     }
 
     #[test]
@@ -227,7 +233,7 @@ mod tests {
             reads_rather: true,
             ..LONG
         };
-        assert_eq!(way_of(&facts), Way::Eager);
+        assert_eq!(protocol_of(&facts), Protocol::Eager);
     }
 
     #[test]
@@ -237,12 +243,12 @@ mod tests {
             reads_rather: true,
             ..SHORT
         };
-        assert_eq!(way_of(&facts), Way::Announced);
+        assert_eq!(protocol_of(&facts), Protocol::Announced);
         let facts = Facts {
             is_synchronous: true,
             ..facts
         };
-        assert_eq!(way_of(&facts), Way::Eager);
+        assert_eq!(protocol_of(&facts), Protocol::Eager);
     }
 
     #[test]
@@ -251,12 +257,12 @@ mod tests {
             may_be_offered: true,
             ..LONG
         };
-        assert_eq!(way_of(&facts), Way::Offered);
+        assert_eq!(protocol_of(&facts), Protocol::Offered);
         let typed = Facts {
             is_typed: true,
             ..facts
         };
-        assert_eq!(way_of(&typed), Way::Announced);
+        assert_eq!(protocol_of(&typed), Protocol::Announced);
     }
 
     #[test]
@@ -266,11 +272,11 @@ mod tests {
             leaves_in_place: true,
             ..SHORT
         };
-        assert_eq!(way_of(&facts), Way::InPlace);
+        assert_eq!(protocol_of(&facts), Protocol::InPlace);
         let strided = Facts {
             is_contiguous: false,
             ..facts
         };
-        assert_eq!(way_of(&strided), Way::Eager);
+        assert_eq!(protocol_of(&strided), Protocol::Eager);
     }
 }

@@ -32,7 +32,9 @@ mod receiver;
 mod sender;
 mod variant;
 
-pub use choice::{FETCHES, Facts, Fetch, FetchRow, INJECT_BYTES, PROTOCOLS, Protocol, Way, way_of};
+pub use choice::{
+    FETCHES, Facts, Fetch, FetchRow, INJECT_BYTES, PROTOCOLS, Protocol, ProtocolRow, protocol_of,
+};
 pub use eager::eager_chunk_bytes;
 pub use flaw::Flaw;
 pub use names::{Key, ReceiveId, SendId, Source};

@@ -8,7 +8,7 @@ use fabric::board::kind as record_kind;
 use super::{ANY_SOURCE_RANK, Memory, PROC_NULL, check_tag, new_receive, receive_key};
 use crate::comm::Comm;
 use crate::errors::{Error, ErrorClass, Result};
-use crate::protocol::eager;
+use crate::protocol::kept;
 use crate::request::Status;
 use crate::request::{RequestId, RequestIndex, Role, flag};
 use crate::vci::matching::Key;
@@ -216,7 +216,7 @@ pub unsafe fn imrecv(
     // SAFETY: the guard is held; this undoes `take`'s hold.
     unsafe { comm.owner.release() };
     state.slab.entry_mut(index).owner = std::ptr::null();
-    eager::deliver_kept(state, index, receive);
+    kept::deliver_kept(state, index, receive);
     Ok(state.slab.id(receive))
 }
 

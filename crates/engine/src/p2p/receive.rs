@@ -15,7 +15,7 @@ use crate::comm::{COLLECTIVE, Comm};
 use crate::datatype::Memory;
 use crate::errors::Result;
 use crate::identity::{LinkIndex, Rank};
-use crate::protocol::{self, eager};
+use crate::protocol::{self, kept};
 use crate::request::{RequestId, RequestIndex, Role, flag};
 use crate::vci::VciState;
 use crate::vci::matching::Key;
@@ -204,10 +204,8 @@ pub(crate) fn post_operation(state: &mut VciState, index: RequestIndex, key: Key
 fn post_among_unexpected(state: &mut VciState, index: RequestIndex, key: Key) -> bool {
     match state.unexpected.take(&mut state.slab, key) {
         Some(message) => {
-            if state.is_traced() {
-                state.trace_receive(index, key);
-            }
-            eager::deliver_kept(state, message, index);
+            state.observe_receive(index, key);
+            kept::deliver_kept(state, message, index);
             true
         }
         None => false,

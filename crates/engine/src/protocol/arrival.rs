@@ -6,12 +6,12 @@
 use fabric::ring::Arrival;
 
 use super::signature::{arrived_signature, check_types};
-use super::{cancel, eager, early, is_contiguous, put, rendezvous, traced};
+use super::{cancel, eager, early, is_contiguous, kept, put, rendezvous};
 use crate::request::{RequestId, RequestIndex};
 use crate::vci::VciState;
 use crate::vci::cell;
 use crate::vci::cell::{Cell, Cts, CtsRest, Eager};
-use crate::vci::matching::Key;
+use crate::vci::matching::{Key, is_in_order};
 
 /// The result of handling an arrived cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(crate) fn arrived(state: &mut VciState, index: usize, arrival: Arrival) -> H
         peer: incoming.peer,
     };
     let Some(receive) = state.posted.take(&mut state.slab, key) else {
-        let kept = eager::keep_injected(state, index, key, bytes);
+        let kept = kept::keep_injected(state, index, key, bytes);
         return if kept { Handled::Yes } else { Handled::No };
     };
     hand_injected(state, index, receive, key, bytes);
@@ -55,7 +55,7 @@ fn arrived_in_order(state: &mut VciState, index: usize, bytes: usize) -> Handled
         peer: incoming.peer,
     };
     let Some(receive) = state.posted.take_in_order(&mut state.slab, key) else {
-        let kept = eager::keep_injected(state, index, key, bytes);
+        let kept = kept::keep_injected(state, index, key, bytes);
         return if kept { Handled::Yes } else { Handled::No };
     };
     hand_injected(state, index, receive, key, bytes);
@@ -117,7 +117,7 @@ pub(super) fn consume(state: &mut VciState, index: usize) {
 #[inline(never)]
 fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> Handled {
     if arrival.kind() == cell::INJECT_TRACED {
-        return traced::arrived_injected(state, index, arrival.bytes());
+        return arrived_traced(state, index, arrival.bytes());
     }
     let read = Cell::read(&state.incoming[index].ring, arrival.kind(), arrival.aux());
     let is_typed = read.is_some_and(|cell| cell.is_typed());
@@ -140,7 +140,7 @@ fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> Handle
     }
     if handled {
         if let Some(cell) = &read {
-            state.trace_cell_arrived(index, cell);
+            state.observe_cell_arrived(index, cell);
         }
         consume(state, index);
     }
@@ -158,6 +158,26 @@ fn arrived_other(state: &mut VciState, index: usize, arrival: Arrival) -> Handle
         (true, _) => Handled::Yes,
         (false, _) => Handled::No,
     }
+}
+
+/// Handles an injected message that is traced: those of others are handled where nothing is recorded.
+fn arrived_traced(state: &mut VciState, ring: usize, bytes: usize) -> Handled {
+    let incoming = &state.incoming[ring];
+    let key = Key {
+        word: incoming.ring.match_word(),
+        peer: incoming.peer,
+    };
+    let posted = match is_in_order(key.word) {
+        true => state.posted.take_in_order(&mut state.slab, key),
+        false => state.posted.take(&mut state.slab, key),
+    };
+    let Some(receive) = posted else {
+        let kept = kept::keep_injected(state, ring, key, bytes);
+        return if kept { Handled::Yes } else { Handled::No };
+    };
+    state.observe_injected(receive, key, bytes as u64);
+    hand_injected(state, ring, receive, key, bytes);
+    Handled::Yes
 }
 
 /// Handles a cell; false when it must wait because the operation slab is full.

@@ -36,7 +36,7 @@ pub(super) fn put_control(state: &mut VciState, peer: LinkIndex, cell: Cell) -> 
     if sent {
         link.ring_doorbell();
         state.count_other_cell_sent();
-        state.trace_cell_sent(peer, &cell);
+        state.observe_cell_sent(peer, &cell);
     }
     sent
 }

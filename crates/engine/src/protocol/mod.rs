@@ -26,6 +26,7 @@ mod copies;
 pub(crate) mod eager;
 mod early;
 pub(crate) mod inject;
+pub(crate) mod kept;
 mod preferences;
 mod put;
 #[cfg(test)]
@@ -35,11 +36,10 @@ mod send;
 mod signature;
 #[cfg(test)]
 mod tests;
-mod traced;
 mod zero_copy;
 
 pub(crate) use arrival::{Handled, arrived, named_by_peer, note_message};
-use arrival::{consume, hand_injected, is_untyped_eager};
+use arrival::{consume, is_untyped_eager};
 use chunks::{chunk_at, release_chunk};
 use control::put_control;
 pub(crate) use control::send_control;

@@ -5,24 +5,22 @@ use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
 use fabric::ring::INJECT_BYTES;
 use fabric::trace::TraceKind;
-use protocols::{Facts, Way, way_of};
+use protocols::{Facts, Protocol, protocol_of};
 
 use super::preferences::receiver_prefers_cma;
 use super::signature::{announce, mark_announced};
-use super::{eager, inject, is_contiguous, pack, rendezvous, traced, zero_copy};
+use super::{eager, inject, is_contiguous, pack, rendezvous, zero_copy};
 use crate::errors::Result;
 use crate::identity::LinkIndex;
 use crate::request::{RequestIndex, flag};
 use crate::vci::VciState;
-use crate::vci::cell::Marks;
+use crate::vci::cell::{self, Marks};
 use crate::vci::link::Queued;
 
 /// Starts a send whose fields are filled in: transmits it, or queues it in order.
 pub(crate) fn start_send(state: &mut VciState, index: RequestIndex) -> Result<()> {
     let peer = state.slab.entry(index).send().target;
-    if state.is_traced() {
-        state.trace_send(index);
-    }
+    state.observe_send(index);
     let entry = state.slab.entry_mut(index);
     entry.send_mut().position = 0;
     if entry.has(flag::TYPED) {
@@ -60,19 +58,19 @@ pub(crate) fn transmit(state: &mut VciState, index: RequestIndex) -> Result<bool
     if facts.is_typed && !announce(state, index, peer) {
         return Ok(false);
     }
-    let way = way_of(&facts);
-    let sent = match way {
-        Way::Inject => transmit_injected(state, index, peer, word),
-        Way::InPlace => zero_copy::write(state, index, word),
-        Way::Eager => transmit_eager(state, index, peer, word, facts.is_synchronous),
-        Way::Offered => match rendezvous::write_offered(state, index, peer, word) {
+    let protocol = protocol_of(&facts);
+    let sent = match protocol {
+        Protocol::Inject => transmit_injected(state, index, peer, word),
+        Protocol::InPlace => zero_copy::write(state, index, word),
+        Protocol::Eager => transmit_eager(state, index, peer, word, facts.is_synchronous),
+        Protocol::Offered => match rendezvous::write_offered(state, index, peer, word) {
             Some(is_started) => return Ok(is_started),
             None => rendezvous::transmit_rts(state, index, peer, word),
         },
-        Way::Announced => rendezvous::transmit_rts(state, index, peer, word),
+        Protocol::Announced => rendezvous::transmit_rts(state, index, peer, word),
     };
     if sent {
-        sent_by(state, index, way, &facts);
+        sent_by(state, index, protocol, &facts);
     }
     Ok(sent)
 }
@@ -107,41 +105,43 @@ fn transmit_injected(
     let (entry, link) = (state.slab.entry(index), &mut state.links[peer]);
     let bytes = entry.record.bytes as usize;
     let mut data = [0u64; INJECT_BYTES / 8];
-    // SAFETY: the send's memory is readable (contract of isend); `data` holds at least `bytes` bytes (`Way::Inject`).
+    // SAFETY: the send's memory is readable (contract of isend); `data` holds at least `bytes` bytes (`Protocol::Inject`).
     unsafe { pack(entry, 0, data.as_mut_ptr().cast(), bytes) };
     if !link.has_room_in_order() {
         return false;
     }
-    if state.is_traced() {
-        traced::inject(state, index, (peer, word), (&data, bytes));
-    } else {
-        let link = &mut state.links[peer];
-        // SAFETY: a credit is there, and `data` is as long as any injected message.
-        unsafe { inject::write(link, word, data.as_ptr().cast(), bytes) };
+    let (is_traced, departure) = (state.is_traced(), state.before_sending(peer));
+    let (link, data) = (&mut state.links[peer], data.as_ptr().cast());
+    // SAFETY: a credit is there, and `data` is as long as any injected message.
+    unsafe {
+        match is_traced {
+            true => inject::write_as::<{ cell::INJECT_TRACED }>(link, word, data, bytes),
+            false => inject::write(link, word, data, bytes),
+        }
     }
+    state.observe_sent(index, TraceKind::SentInject, departure);
     true
 }
 
 /// Records that a message has gone, and completes its send unless that waits for something.
-fn sent_by(state: &mut VciState, index: RequestIndex, way: Way, facts: &Facts) {
+fn sent_by(state: &mut VciState, index: RequestIndex, protocol: Protocol, facts: &Facts) {
     let peer = state.slab.entry(index).send().target;
     let link = &mut state.links[peer];
     let wakes = link.wakes;
     link.ring_doorbell();
-    if state.is_traced() {
-        state.trace_wakes(peer, wakes);
-    }
-    let counter = match way {
+    state.observe_wakes(peer, wakes);
+    let counter = match protocol {
         // Counted by the link.
-        Way::Inject => None,
-        Way::InPlace | Way::Eager => Some(Counter::SendsEager),
-        Way::Offered | Way::Announced => Some(Counter::SendsRendezvous),
+        Protocol::Inject => None,
+        Protocol::InPlace | Protocol::Eager => Some(Counter::SendsEager),
+        Protocol::Offered | Protocol::Announced => Some(Counter::SendsRendezvous),
     };
     if let Some(counter) = counter {
         state.count(counter);
         state.count_many(Counter::BytesSent, facts.bytes);
     }
-    let is_complete = matches!(way, Way::Inject | Way::Eager) && !facts.is_synchronous;
+    let is_complete =
+        matches!(protocol, Protocol::Inject | Protocol::Eager) && !facts.is_synchronous;
     if is_complete {
         state.complete_noted(index);
     } else {
@@ -174,8 +174,8 @@ fn transmit_eager(
     let (begun, departure) = (message.position, state.before_sending(peer));
     // SAFETY: a send's memory is readable until it completes (contract of isend).
     let is_written = unsafe { eager::write(state, &mut message) };
-    if state.is_traced() && begun == 0 && (message.position != 0 || is_written) {
-        state.trace_sent(index, TraceKind::SentEager, departure);
+    if begun == 0 && (message.position != 0 || is_written) {
+        state.observe_sent(index, TraceKind::SentEager, departure);
     }
     state.slab.entry_mut(index).send_mut().position = message.position;
     is_written

@@ -6,7 +6,7 @@
 
 // account: fabric
 
-use fabric::claim::OfferNumber;
+pub(crate) use fabric::claim::OfferNumber;
 use fabric::ring::{RingReceiver, RingSender};
 use fabric::trace::TraceControl;
 

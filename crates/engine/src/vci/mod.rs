@@ -16,6 +16,7 @@ pub(crate) mod link;
 pub(crate) mod matching;
 #[cfg(test)]
 mod matching_tests;
+mod observe;
 pub(crate) mod offers;
 mod partitioned;
 mod spare;
@@ -28,6 +29,7 @@ mod wild_lists;
 
 pub(crate) use copy_mode::CopyModes;
 pub(crate) use finish::{Standing, finish, finish_at, standing, status_of, take_received};
+pub(crate) use observe::Met;
 pub(crate) use state::{Awaited, CmaPolicy, VciState};
 pub(crate) use trace::Departure;
 pub(crate) use watch::Watch;

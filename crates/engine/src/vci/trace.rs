@@ -2,16 +2,15 @@
 //! Recording what happens on a VCI (setting `RANKPOINT_TRACE`).
 //!
 //! Nothing of it lies on a fast path: where messages are traced, the fast paths reach no rank ([`crate::progress::Vci::needs_slow_stages`]), and
-//! senders use cells that lead receivers off theirs ([`crate::vci::cell::INJECT_TRACED`], `TRACED`). Messages of
+//! senders use cells that lead receivers off theirs ([`crate::vci::cell::INJECT_TRACED`], [`crate::vci::cell::Marks`]). Messages of
 //! a process that does not trace are therefore not recorded where they arrive. The ring of events is bounded; the oldest ones go first.
 
-use fabric::trace::{TraceControl, TraceEvent, TraceKind, VciTrace};
+use fabric::trace::{TraceEvent, TraceKind, VciTrace};
 use sys::clock;
 
 use super::VciState;
-use super::matching::Key;
 use crate::identity::{LinkIndex, VciIndex};
-use crate::request::{RequestId, RequestIndex, Role};
+use crate::request::RequestId;
 use crate::settings::Settings;
 
 thread_local! {
@@ -119,7 +118,7 @@ impl VciState {
     /// Records an event of this thread, now if it has no time.
     #[cold]
     #[inline(never)]
-    fn record(&mut self, event: TraceEvent) {
+    pub(super) fn record(&mut self, event: TraceEvent) {
         if let Some(trace) = self.trace.as_mut() {
             let thread = trace.thread();
             let time_ns = match event.time_ns {
@@ -135,7 +134,7 @@ impl VciState {
     }
 
     /// Records an event that is about a peer.
-    fn record_of(&mut self, peer: LinkIndex, event: TraceEvent) {
+    pub(super) fn record_of(&mut self, peer: LinkIndex, event: TraceEvent) {
         let is_one = peer != LinkIndex::ANY && peer != LinkIndex::NONE;
         let (peer, peer_vci) = match is_one {
             true => (
@@ -162,140 +161,6 @@ impl VciState {
         }
     }
 
-    /// [`Self::complete`], recorded.
-    #[inline]
-    pub(crate) fn complete_noted(&mut self, index: RequestIndex) {
-        if self.is_traced() {
-            self.trace_done(index);
-        }
-        self.complete(index);
-    }
-
-    /// Cells of a peer that this rank has consumed: the position of the one that it handles.
-    fn position_from(&self, peer: LinkIndex) -> u64 {
-        let mut rings = self.incoming.iter();
-        let ring = rings.find(|incoming| incoming.peer == peer);
-        ring.map_or(0, |incoming| incoming.ring.consumed())
-    }
-
-    /// A send has begun.
-    #[cold]
-    pub(crate) fn trace_send(&mut self, index: RequestIndex) {
-        let entry = self.slab.entry(index);
-        let event = TraceEvent {
-            bytes: entry.record.bytes,
-            word: entry.record.match_word,
-            request: entry.id().0,
-            ..TraceEvent::of(TraceKind::SendPosted)
-        };
-        let peer = entry.send().target;
-        self.record_of(peer, event);
-    }
-
-    /// The message of a send has departed.
-    #[cold]
-    pub(crate) fn trace_sent(
-        &mut self,
-        index: RequestIndex,
-        kind: TraceKind,
-        departure: Departure,
-    ) {
-        let entry = self.slab.entry(index);
-        let event = TraceEvent {
-            time_ns: departure.time_ns,
-            bytes: entry.record.bytes,
-            word: entry.record.match_word,
-            request: entry.id().0,
-            message: departure.position,
-            ..TraceEvent::of(kind)
-        };
-        let peer = entry.send().target;
-        self.record_of(peer, event);
-    }
-
-    /// A receive has begun.
-    #[cold]
-    pub(crate) fn trace_receive(&mut self, index: RequestIndex, key: Key) {
-        let entry = self.slab.entry(index);
-        let event = TraceEvent {
-            bytes: entry.record.bytes,
-            word: key.word,
-            request: entry.id().0,
-            ..TraceEvent::of(TraceKind::ReceivePosted)
-        };
-        self.record_of(key.peer, event);
-    }
-
-    /// A receive has met a message of `bytes` bytes that arrives now.
-    #[cold]
-    pub(crate) fn trace_match(&mut self, receive: RequestIndex, key: Key, bytes: u64) {
-        let message = self.position_from(key.peer);
-        self.trace_match_of(receive, key, bytes, (TraceKind::Matched, message));
-    }
-
-    /// A receive has met a message, which the kind and a number name.
-    #[cold]
-    pub(crate) fn trace_match_of(
-        &mut self,
-        receive: RequestIndex,
-        key: Key,
-        bytes: u64,
-        (kind, message): (TraceKind, u64),
-    ) {
-        let event = TraceEvent {
-            bytes,
-            word: key.word,
-            request: self.slab.id(receive).0,
-            message,
-            ..TraceEvent::of(kind)
-        };
-        self.record_of(key.peer, event);
-    }
-
-    /// A message that arrives now is kept.
-    #[cold]
-    pub(crate) fn trace_kept(&mut self, kept: RequestIndex, key: Key, bytes: u64) {
-        let message = self.position_from(key.peer);
-        self.trace_match_of(kept, key, bytes, (TraceKind::Unexpected, message));
-    }
-
-    /// An operation is about to complete.
-    #[cold]
-    pub(crate) fn trace_done(&mut self, index: RequestIndex) {
-        let entry = self.slab.entry(index);
-        let (kind, peer) = match entry.role() {
-            Role::Send => (TraceKind::SendDone, entry.send().target),
-            Role::Receive => (TraceKind::ReceiveDone, entry.record.peer),
-            Role::Task if entry.task().call != 0 => (TraceKind::TaskEnd, LinkIndex::NONE),
-            _ => return,
-        };
-        let event = TraceEvent {
-            bytes: entry.record.bytes,
-            word: entry.record.match_word,
-            request: entry.id().0,
-            ..TraceEvent::of(kind)
-        };
-        self.record_of(peer, event);
-    }
-
-    /// A cell of a protocol has gone to a peer, or has come from it.
-    #[cold]
-    pub(crate) fn trace_control(
-        &mut self,
-        peer: LinkIndex,
-        kind: TraceKind,
-        control: TraceControl,
-        (request, bytes): (u64, u64),
-    ) {
-        let event = TraceEvent {
-            detail: control as u8,
-            bytes,
-            request,
-            ..TraceEvent::of(kind)
-        };
-        self.record_of(peer, event);
-    }
-
     /// A call has begun or ended, or an operation that goes on by itself.
     #[cold]
     pub(crate) fn trace_call(&mut self, kind: TraceKind, name: &'static str, request: RequestId) {
@@ -311,14 +176,6 @@ impl VciState {
     #[cold]
     pub(crate) fn trace_sleep(&mut self, kind: TraceKind) {
         self.record(TraceEvent::of(kind));
-    }
-
-    /// Messages to a peer have woken it, if it has been woken more often than `before` times.
-    #[cold]
-    pub(crate) fn trace_wakes(&mut self, peer: LinkIndex, before: u32) {
-        if self.links[peer].wakes != before {
-            self.record_of(peer, TraceEvent::of(TraceKind::Woke));
-        }
     }
 }
 

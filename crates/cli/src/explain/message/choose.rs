@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The path of a message: the first rule that fits.
 
-use protocols::{FETCHES, Facts, Fetch, PROTOCOLS, Variant, Way};
+use protocols::{FETCHES, Facts, Fetch, PROTOCOLS, Protocol, Variant};
 
 use super::options::{Kind, MessageOptions, Setting, Wildcard};
 
@@ -47,24 +47,26 @@ pub(super) fn choose(options: &MessageOptions) -> Chosen {
         ..Facts::default()
     };
     let mut passed_over = Vec::new();
-    for protocol in &PROTOCOLS {
+    for row in &PROTOCOLS {
         let bytes = options.bytes;
-        let finding = match protocol.way {
-            Way::Inject => format!("it has {bytes} bytes"),
+        let finding = match row.protocol {
+            Protocol::Inject => format!("it has {bytes} bytes"),
             // Only over Verbs.
-            Way::InPlace => continue,
-            Way::Eager => format!("it has {bytes} bytes, the limit is {}", options.eager_bytes),
-            Way::Offered => offer.clone(),
-            Way::Announced => break,
+            Protocol::InPlace => continue,
+            Protocol::Eager => {
+                format!("it has {bytes} bytes, the limit is {}", options.eager_bytes)
+            }
+            Protocol::Offered => offer.clone(),
+            Protocol::Announced => break,
         };
         let rule = Rule {
-            rule: protocol.rule,
+            rule: row.rule,
             finding,
         };
-        if (protocol.fits)(&facts) {
-            let choice = match protocol.way {
-                Way::Inject => Choice::Inject,
-                Way::Offered => Choice::Rendezvous(Variant::Write),
+        if (row.fits)(&facts) {
+            let choice = match row.protocol {
+                Protocol::Inject => Choice::Inject,
+                Protocol::Offered => Choice::Rendezvous(Variant::Write),
                 _ => Choice::Eager,
             };
             return Chosen {

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The receiver: takes the chunks, or drops them and keeps the RTS.
 
-use fabric::counters::Counter;
-
 use super::super::rendezvous::{self, copy_chunk};
-use super::super::{eager, note_arrival};
+use super::super::{kept, note_arrival};
 use crate::request::{RequestIndex, Role};
-use crate::vci::VciState;
 use crate::vci::cell::{Announcement, Chunk, EarlyChunk, RtsData};
 use crate::vci::matching::Key;
+use crate::vci::{Met, VciState};
 
 /// Handles an RTS_DATA cell; false when the slab is full.
 pub(in super::super) fn arrived_rts_data(state: &mut VciState, ring: usize, cell: RtsData) -> bool {
@@ -21,14 +19,11 @@ pub(in super::super) fn arrived_rts_data(state: &mut VciState, ring: usize, cell
     let receive = state.posted.take(&mut state.slab, key);
     note_arrival(state, ring, total, receive.is_some());
     let taker = if let Some(receive) = receive {
-        state.count(Counter::ReceivesPosted);
-        if state.is_traced() {
-            state.trace_match(receive, key, total);
-        }
+        state.observe_match(receive, key, total, Met::Arriving);
         rendezvous::note_announced(state, receive, key.peer, total, moment);
         accept(state, receive, key, announcement)
     } else {
-        let Some(message) = eager::keep(state, Role::Rts, key, total) else {
+        let Some(message) = kept::keep(state, Role::Rts, key, total) else {
             return false;
         };
         let body = state.slab.entry_mut(message).unexpected_mut();

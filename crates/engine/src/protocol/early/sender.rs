@@ -2,14 +2,14 @@
 //! The sender: when an RTS brings data, and what becomes of the next ones.
 
 use fabric::counters::Counter;
-use fabric::trace::{TraceControl, TraceKind};
+use fabric::trace::TraceKind;
 
 use super::super::rendezvous::{chunk_bytes, moment_now};
 use super::super::{is_contiguous, pack_chunk, receiver_prefers_cma};
 use crate::identity::LinkIndex;
 use crate::request::{RequestIndex, flag};
+use crate::vci::VciState;
 use crate::vci::cell::{Announced, EarlyChunk, RtsData};
-use crate::vci::{Departure, VciState};
 
 /// Bytes that a sender sends before the CTS: their copy takes a little longer than the CTS takes to arrive.
 const EARLY_BYTES: usize = 64 << 10;
@@ -116,28 +116,12 @@ pub(in super::super) fn transmit_rts_data(
         entry.send_mut().position = start + bytes;
         link.ring_doorbell();
         state.count_other_cell_sent();
-        if state.is_traced() {
-            trace_chunk(state, index, (start, bytes), departure);
-        }
         if start == 0 {
+            state.observe_sent(index, TraceKind::SentRts, departure);
             state.count(Counter::SendsBegun);
         }
+        state.observe_chunk_sent(index, bytes as u64);
     }
-}
-
-/// Records a chunk that has gone; the first one brought the RTS.
-fn trace_chunk(
-    state: &mut VciState,
-    index: RequestIndex,
-    (start, bytes): (usize, usize),
-    departure: Departure,
-) {
-    let (peer, send) = (state.slab.entry(index).send().target, state.slab.id(index));
-    if start == 0 {
-        state.trace_sent(index, TraceKind::SentRts, departure);
-    }
-    let told = (send.0, bytes as u64);
-    state.trace_control(peer, TraceKind::ControlSent, TraceControl::Chunk, told);
 }
 
 /// Notes the answer to a message that may have sent data with its RTS.

@@ -96,7 +96,7 @@ pub(super) fn offer(state: &mut VciState, index: RequestIndex, key: Key) {
     link.ring_doorbell();
     state.count_other_cell_sent();
     state.count(Counter::OffersSent);
-    state.trace_cell_sent(key.peer, &cell.into());
+    state.observe_cell_sent(key.peer, &cell.into());
 }
 
 /// Handles an OFFER cell of a peer on another node.
@@ -187,13 +187,11 @@ pub(super) fn put_offered(
     for counter in [Counter::FastReceives, Counter::OffersUsed, Counter::Puts] {
         state.count(counter);
     }
-    if state.is_traced() {
-        let departure = Departure {
-            position: target.receive,
-            ..state.before_sending(peer)
-        };
-        state.trace_sent(index, TraceKind::Written, departure);
-    }
+    let departure = Departure {
+        position: target.receive,
+        ..state.before_sending(peer)
+    };
+    state.observe_sent(index, TraceKind::Written, departure);
     tell(state, peer, event);
     Some(true)
 }

@@ -35,9 +35,7 @@ const SLOT_MASK: u64 = 63;
 #[cold]
 #[inline(never)]
 pub(crate) fn note_posted(state: &mut VciState, index: RequestIndex, key: Key) {
-    if state.is_traced() {
-        state.trace_receive(index, key);
-    }
+    state.observe_receive(index, key);
     if state.slab.record(index).bytes >= state.node.offer_min_bytes {
         note_post(state, index);
         offer_receive(state, index, key);
@@ -101,7 +99,7 @@ fn offer_receive(state: &mut VciState, index: RequestIndex, key: Key) {
     if cell.put(&mut state.links[key.peer].sender) {
         state.count_other_cell_sent();
         state.count(Counter::OffersSent);
-        state.trace_cell_sent(key.peer, &cell.into());
+        state.observe_cell_sent(key.peer, &cell.into());
     } else {
         // Nobody knows of the offer.
         let _ = state.posted.reclaim(&mut state.slab, index);
@@ -325,8 +323,8 @@ fn execute(state: &mut VciState, peer: LinkIndex, action: SendAction) -> Option<
         SendAction::Claim { send, receive } => {
             let landing = state.known.obtain(peer).landing(receive);
             let is_won = landing.is_some_and(|landing| landing.claim());
-            if is_won && state.is_traced() {
-                trace_written(state, peer, send, receive);
+            if is_won {
+                observe_written(state, peer, send, receive);
             }
             return Some(SendEvent::Claimed {
                 send,
@@ -406,14 +404,14 @@ fn send_rts(state: &mut VciState, peer: LinkIndex, send: SendId) {
 }
 
 /// Records that a send has an offered receive, to which its data go now.
-fn trace_written(state: &mut VciState, peer: LinkIndex, send: SendId, receive: ReceiveId) {
+fn observe_written(state: &mut VciState, peer: LinkIndex, send: SendId, receive: ReceiveId) {
     let landing = state.known.obtain(peer).landing(receive);
     if let Some((index, landing)) = named_by_peer(state, send.0).zip(landing) {
         let departure = Departure {
             position: landing.receive,
             ..state.before_sending(peer)
         };
-        state.trace_sent(index, TraceKind::Written, departure);
+        state.observe_sent(index, TraceKind::Written, departure);
     }
 }
 

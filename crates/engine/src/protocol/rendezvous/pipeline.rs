@@ -2,7 +2,6 @@
 //! Chunks: messages whose data both sides copy at the same time, through the ring.
 
 use fabric::board::kind as record_kind;
-use fabric::trace::{TraceControl, TraceKind};
 
 use super::super::{
     chunk_at, complete_offered, named_by_peer, pack_chunk, release_chunk, unpack_chunk,
@@ -124,10 +123,7 @@ fn push_chunks(
         link.ring_doorbell();
         state.count_other_cell_sent();
         state.slab.entry_mut(index).send_mut().position += bytes;
-        if state.is_traced() {
-            let told = (state.slab.id(index).0, bytes as u64);
-            state.trace_control(peer, TraceKind::ControlSent, TraceControl::Chunk, told);
-        }
+        state.observe_chunk_sent(index, bytes as u64);
         chunks += 1;
         *quantum = quantum.saturating_sub(bytes);
     }

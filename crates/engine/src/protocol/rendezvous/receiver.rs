@@ -3,12 +3,11 @@
 
 use fabric::board::kind as record_kind;
 use fabric::counters::Counter;
-use fabric::trace::TraceKind;
 use protocols::{FETCHES, Fetch};
 use sys::cma::Remote;
 
 use super::super::{
-    eager, named_by_peer, note_arrival, note_message, note_written, put, send_control,
+    eager, kept, named_by_peer, note_arrival, note_message, note_written, put, send_control,
 };
 use super::movers::{fetch_across, fetch_own, fetch_shared, read, readable};
 use super::policy::{note_announced, note_landed};
@@ -17,7 +16,7 @@ use crate::request::{RequestIndex, Role};
 use crate::vci::cell::{Announcement, Cts, CtsRest, Fin, Landed, Rts, Taken};
 use crate::vci::matching::{Key, Taken as MatchTaken};
 use crate::vci::offers::ReceiveLanding;
-use crate::vci::{CmaPolicy, VciState, copy_mode};
+use crate::vci::{CmaPolicy, Met, VciState, copy_mode};
 
 /// Handles an RTS cell; false when the slab is full.
 pub(in super::super) fn arrived_rts(state: &mut VciState, ring: usize, cell: Rts) -> bool {
@@ -32,10 +31,7 @@ pub(in super::super) fn arrived_rts(state: &mut VciState, ring: usize, cell: Rts
         .take_for_announced(&mut state.slab, key, message);
     note_arrival(state, ring, cell.total, posted.is_some());
     if let Some((receive, taken)) = posted {
-        state.count(Counter::ReceivesPosted);
-        if state.is_traced() {
-            state.trace_match(receive, key, cell.total);
-        }
+        state.observe_match(receive, key, cell.total, Met::Arriving);
         note_announced(state, receive, key.peer, cell.total, moment);
         let id = state.slab.id(receive).0;
         if taken == MatchTaken::Claimed {
@@ -51,7 +47,7 @@ pub(in super::super) fn arrived_rts(state: &mut VciState, ring: usize, cell: Rts
     if state.slab.has_room() && hold(state, ring, key, announcement) {
         return true;
     }
-    let Some(index) = eager::keep(state, Role::Rts, key, cell.total) else {
+    let Some(index) = kept::keep(state, Role::Rts, key, cell.total) else {
         return false;
     };
     let message = state.slab.entry_mut(index).unexpected_mut();
@@ -200,11 +196,7 @@ fn land(
                 word: state.slab.record(receive).match_word,
                 peer,
             };
-            state.count(Counter::ReceivesPosted);
-            if state.is_traced() {
-                let kind = (TraceKind::MatchedByOffer, id);
-                state.trace_match_of(receive, key, bytes, kind);
-            }
+            state.observe_match(receive, key, bytes, Met::ByOffer(id));
             match is_whole {
                 true => note_written(state, ring, bytes),
                 false => note_arrival(state, ring, bytes, true),
@@ -250,7 +242,7 @@ fn hold(state: &mut VciState, ring: usize, key: Key, announcement: Announcement)
         state.spare.keep(memory);
         return false;
     }
-    let Some(index) = eager::keep(state, Role::Held, key, bytes) else {
+    let Some(index) = kept::keep(state, Role::Held, key, bytes) else {
         return false;
     };
     let entry = state.slab.entry_mut(index);

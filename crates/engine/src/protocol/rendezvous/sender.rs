@@ -75,9 +75,7 @@ pub(super) fn announce(
     if !cell.put(&mut state.links[peer].sender) {
         return false;
     }
-    if state.is_traced() {
-        state.trace_sent(index, TraceKind::SentRts, departure);
-    }
+    state.observe_sent(index, TraceKind::SentRts, departure);
     state.count_other_cell_sent();
     state.count(Counter::Requests);
     true

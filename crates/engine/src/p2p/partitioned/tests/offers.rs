@@ -14,9 +14,8 @@ use crate::identity::{LinkIndex, Rank};
 use crate::p2p::{Mode, irecv, isend, send_at_once};
 use crate::protocol::send_control;
 use crate::settings::{self, Rendezvous};
-use crate::vci::cell::{Cell, Fin, Landed, Offer, Taken};
+use crate::vci::cell::{Cell, Fin, Landed, Offer, OfferNumber, Taken};
 use crate::vci::offers::Moment;
-use fabric::claim::OfferNumber;
 
 const PARTITIONS: usize = 3;
 const LONG: usize = 100_000;
