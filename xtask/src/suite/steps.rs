@@ -47,6 +47,9 @@ pub(super) const STEPS: &[Step] = &[
     ("words", |_| {
         words::check().map(|count| Found::one(format!("{count} files")))
     }),
+    ("names", |_| {
+        checks::names().map(|count| Found::one(format!("{count} names in comments")))
+    }),
     ("deny", |_| {
         checks::deny().map(|count| Found::one(format!("{count} packages")))
     }),
