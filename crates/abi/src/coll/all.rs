@@ -17,7 +17,6 @@ use super::rooted::{partners, refuse_no_memory, refuse_null_arrays, varying, var
 use crate::datatype::create::Address;
 use crate::handle::COMMS;
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 #[inline(always)]
 unsafe fn allgather(
     call: &'static str,
@@ -115,7 +114,6 @@ forms! {
     MPI_Allgatherv MPI_Iallgatherv MPI_Allgatherv_init;
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 #[inline(always)]
 unsafe fn alltoall(
     call: &'static str,

@@ -63,7 +63,6 @@ fn spread(
     )
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 unsafe fn allgather(
     call: &'static str,
     ending: Ending,
@@ -137,7 +136,6 @@ fn exchange(
     )
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 unsafe fn alltoall(
     call: &'static str,
     ending: Ending,

@@ -28,7 +28,6 @@ use crate::handle::COMMS;
 use crate::naming::{Number, named};
 use crate::op::{bind, bind_into};
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 #[inline(always)]
 unsafe fn reduce(
     call: &'static str,
@@ -161,7 +160,6 @@ impl Vectors {
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 #[inline(always)]
 unsafe fn allreduce(
     call: &'static str,
@@ -245,7 +243,6 @@ fn prefix<W: Future<Output = Result<()>> + 'static>(
     })
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 #[inline(always)]
 unsafe fn scan(
     call: &'static str,
@@ -271,7 +268,6 @@ forms! {
     MPI_Scan MPI_Iscan MPI_Scan_init;
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 #[inline(always)]
 unsafe fn exscan(
     call: &'static str,
@@ -312,7 +308,6 @@ fn whole_vector(
 }
 
 /// Combines vectors whose parts have these lengths; each rank gets its part.
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 unsafe fn reduce_parts(
     call: &'static str,
     ending: Ending,
@@ -360,7 +355,6 @@ unsafe fn reduce_parts(
     )
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 unsafe fn reduce_scatter(
     call: &'static str,
     ending: Ending,
@@ -386,7 +380,6 @@ forms! {
     MPI_Reduce_scatter MPI_Ireduce_scatter MPI_Reduce_scatter_init;
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 #[inline(always)]
 unsafe fn reduce_scatter_block(
     call: &'static str,

@@ -110,7 +110,6 @@ pub(crate) unsafe fn MPI_Intercomm_create(
     })
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 pub(crate) unsafe fn MPI_Intercomm_create_from_groups(
     local_group: MPI_Group,
     local_leader: i32,

@@ -342,7 +342,6 @@ pub(crate) unsafe fn MPI_Type_get_contents(
     })
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 pub(crate) unsafe fn MPI_Type_get_contents_c(
     datatype: MPI_Datatype,
     max_integers: MPI_Count,

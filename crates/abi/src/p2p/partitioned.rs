@@ -40,7 +40,6 @@ fn vcis_of(info: MPI_Info) -> Result<u32> {
     read_partition_vcis(|key| info.get(key))
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 pub(crate) unsafe fn MPI_Psend_init(
     buf: *const c_void,
     partitions: i32,
@@ -64,7 +63,6 @@ pub(crate) unsafe fn MPI_Psend_init(
     })
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 pub(crate) unsafe fn MPI_Precv_init(
     buf: *mut c_void,
     partitions: i32,

@@ -93,7 +93,6 @@ fn copy_for(dest: i32, buffer: Memory<'_>) -> Result<Vec<u8>> {
     arguments::packed(buffer)
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 pub(crate) unsafe fn MPI_Sendrecv_replace(
     buf: *mut c_void,
     count: impl Number,
@@ -161,7 +160,6 @@ pub(crate) unsafe fn MPI_Isendrecv(
     })
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 pub(crate) unsafe fn MPI_Isendrecv_replace(
     buf: *mut c_void,
     count: impl Number,

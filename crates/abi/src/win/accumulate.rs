@@ -113,7 +113,6 @@ fn blame_result(error: Error) -> Error {
     })
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 #[inline(always)]
 pub(crate) unsafe fn MPI_Accumulate<C: Count>(
     origin_addr: *const c_void,

@@ -21,7 +21,6 @@ fn hand_out(started: Result<RequestId>, request: *mut MPI_Request) -> Result<()>
     Ok(())
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 pub(crate) unsafe fn MPI_Rput<C: Count>(
     origin_addr: *const c_void,
     origin_count: C,
@@ -45,7 +44,6 @@ pub(crate) unsafe fn MPI_Rput<C: Count>(
     })
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 pub(crate) unsafe fn MPI_Rget<C: Count>(
     origin_addr: *mut c_void,
     origin_count: C,

@@ -170,7 +170,6 @@ fn remote<K: Call, C: Count>(
 }
 
 /// The body of the calls that put, with the arguments of MPI_Put.
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 #[inline(always)]
 pub(crate) unsafe fn put<K: Call, C: Count>(
     origin_addr: *const c_void,
@@ -227,7 +226,6 @@ unsafe extern "C" fn put_any<K: Call, C: Count>(
 }
 
 /// The body of the calls that get, with the arguments of MPI_Get.
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 #[inline(always)]
 pub(crate) unsafe fn get<K: Call, C: Count>(
     origin_addr: *mut c_void,
@@ -283,7 +281,6 @@ unsafe extern "C" fn get_any<K: Call, C: Count>(
     })
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 #[inline(always)]
 pub(crate) unsafe fn MPI_Put<C: Count>(
     origin_addr: *const c_void,
@@ -310,7 +307,6 @@ pub(crate) unsafe fn MPI_Put<C: Count>(
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's signature")]
 #[inline(always)]
 pub(crate) unsafe fn MPI_Get<C: Count>(
     origin_addr: *mut c_void,

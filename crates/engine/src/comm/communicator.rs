@@ -130,10 +130,6 @@ impl Comm {
         ))
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "what the constructors have in common"
-    )]
     fn build(
         process: &'static Process,
         member: u32,

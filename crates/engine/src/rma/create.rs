@@ -3,7 +3,7 @@
 //!
 //! A member that cannot take part, because of a wrong argument or for want of memory, tells the others, so all of them fail.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use fabric::window::WindowView;
 use sys::cma::{self, Remote as RemoteWord};
@@ -311,6 +311,7 @@ fn assemble(
         channel: others.map(|others| Channel::new(comm, others, flavor, &hints)),
         targets,
         ranks_are_global: comm.ranks_are_global(),
+        world_ranks: OnceLock::new(),
         comm: comm.clone(),
         flavor,
         base,

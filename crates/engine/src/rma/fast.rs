@@ -34,16 +34,16 @@ pub fn open_target(window: &Window, rank: i32) -> Option<&Target> {
     Some(target)
 }
 
-/// [`open_target`] of a process by its rank in MPI_COMM_WORLD, in a window whose members are ranked as there.
+/// [`open_target`] of a process by its rank in MPI_COMM_WORLD.
 // account: rank-translation
 // TIER: short
 #[inline(always)]
 pub fn open_target_of_world(window: &Window, world_rank: i32) -> Option<&Target> {
-    if !window.ranks_are_global {
-        cold_path();
-        return None;
-    }
-    open_target(window, world_rank)
+    let rank = match window.ranks_are_global {
+        true => world_rank,
+        false => window.rank_of_world(world_rank),
+    };
+    open_target(window, rank)
 }
 
 impl Target {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The window object (MPI-5.0, section 12.2).
 
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, PoisonError, Weak};
 
 use fabric::window::Bell;
 use sys::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
@@ -19,6 +19,7 @@ use crate::comm::{Comm, CutOff, Process};
 use crate::completion;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
+use crate::identity::Rank;
 use crate::p2p::PROC_NULL;
 use crate::request::Status;
 use crate::task::{self, block_on};
@@ -77,6 +78,8 @@ pub struct Window {
     pub(super) targets: Box<[Target]>,
     /// Whether the ranks of the members are those of MPI_COMM_WORLD.
     pub(super) ranks_are_global: bool,
+    /// Otherwise the rank here of each process of MPI_COMM_WORLD, or a negative number; filled in by the first call that names such a rank.
+    pub(super) world_ranks: OnceLock<Box<[i32]>>,
     /// The window's own communicator.
     pub(super) comm: Arc<Comm>,
     /// Where operations on some target are messages, or its synchronisation.
@@ -120,6 +123,23 @@ impl Window {
     /// The communicator of the members, which only the window uses.
     pub const fn comm(&self) -> &Arc<Comm> {
         &self.comm
+    }
+
+    /// The rank here of a process of MPI_COMM_WORLD; negative if it is none, or if the next stage has to find out.
+    // account: rank-translation
+    #[inline(always)]
+    pub(super) fn rank_of_world(&self, world_rank: i32) -> i32 {
+        let ranks = self.world_ranks.get_or_init(|| self.all_ranks_of_world());
+        ranks.get(world_rank as u32 as usize).copied().unwrap_or(-1)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn all_ranks_of_world(&self) -> Box<[i32]> {
+        let rank_of = |world_rank| self.comm.rank_of_world(world_rank as i32);
+        (0..self.process().numbered_ranks)
+            .map(|world_rank| rank_of(world_rank).map_or(-1, Rank::to_mpi))
+            .collect()
     }
 
     /// The process of this member.
