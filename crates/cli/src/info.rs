@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use clap::Args;
+use measure::columns::table;
+use measure::settings;
 use mpi_abi_sys::{Library, MPI_H};
 
-use crate::columns::table;
 use crate::profile::ProfileOptions;
 use crate::profile_readers::{Reading, readings};
-use crate::settings;
 
 /// Options of `rankpoint info`.
 #[derive(Args)]

@@ -9,7 +9,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use crate::{settings, temporary};
+use measure::{settings, temporary};
 
 /// Of the tree that this program is installed in.
 const DISPATCHER: &str = "lib/rankpoint/interpose/libmpi_abi.so.1";

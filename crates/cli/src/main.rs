@@ -21,7 +21,6 @@
 
 mod account;
 mod bench;
-mod columns;
 mod commplan;
 mod endpoints;
 mod explain;
@@ -30,15 +29,12 @@ mod interpose;
 mod model;
 mod mpi;
 mod network;
-mod plot;
 mod profile;
 mod profile_readers;
 mod resources;
 mod scope;
-mod settings;
 mod stencil;
 mod sync;
-mod temporary;
 mod tune;
 mod vci_plan;
 
@@ -108,7 +104,7 @@ fn main() -> ExitCode {
     let first = arguments.next();
     if first
         .as_ref()
-        .is_some_and(|word| word == bench::RANK_COMMAND)
+        .is_some_and(|word| word == measure::target::RANK_COMMAND)
     {
         return finish(bench::run_rank(arguments));
     }

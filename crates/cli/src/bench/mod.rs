@@ -20,33 +20,22 @@
 //! threads                   message rates of several threads, a command of its own
 //! ```
 
-pub(crate) mod alike;
-pub(crate) mod cache_line;
-mod comparable;
-pub(crate) mod hosts;
-pub(crate) mod job;
-pub(crate) mod line_stream;
 mod measurement;
 mod options;
-mod others;
-pub(crate) mod page;
 mod plot;
 mod rank;
 mod rendezvous;
-pub(crate) mod results;
+mod results;
 mod round;
 mod run;
 mod table;
-pub(crate) mod target;
+mod targets;
 mod threads;
 
-pub(crate) use options::{BenchOptions, Sizes, sizes};
+pub(crate) use options::BenchOptions;
 pub(crate) use rank::{
     ANSWERED, CALLS, DISTANCE, GETS, GLOBAL_ARRAY, HALVES, LINE, MPI_POLL, MPI_RECEIVE, MPI_SEND,
     NETWORK_PARTS, NETWORK_PARTS_AND_QUANTITIES, PARTS, PARTS_AND_QUANTITIES, PRODUCTS, PUTS,
     RAW_HALVES, RAW_POLL, RAW_POST, RAW_PROGRESS, WINDOWS, WINDOWS_ANSWERED, WRONG, run_rank,
 };
-pub(crate) use run::{print, run, tell, write};
-
-/// First word of the command line that makes this program a rank.
-pub(crate) const RANK_COMMAND: &str = "bench-rank";
+pub(crate) use run::run;

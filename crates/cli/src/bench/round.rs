@@ -7,18 +7,20 @@
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use measure::conditions::Ticks;
+use measure::job;
+use measure::output::tell;
+use measure::target::InitLevel;
+use measure::target::Target;
+use measure::yardstick::alike::{self, Chosen, SAME, Sample};
+use measure::yardstick::comparable::{self, Row, Rows};
+use measure::yardstick::{SharedPage, cache_line};
 
-use super::alike::{Chosen, SAME, Sample};
-use super::comparable::{self, Row, Rows};
-use super::job;
 use super::measurement::{Clock, Measurement, Unit};
 use super::options::BenchOptions;
-use super::others::Ticks;
-use super::page::SharedPage;
 use super::results::{PointKey, Results};
-use super::target::Target;
-use super::{alike, cache_line, rank, rendezvous, run};
-use crate::mpi::InitLevel;
+use super::run::write_files;
+use super::{rank, rendezvous};
 
 /// Looks at the cores before the first job, of which the nearest counts.
 const FIRST_LOOKS: u32 = 5;
@@ -299,7 +301,7 @@ impl<'a> Rounds<'a> {
 
     fn fail(&mut self, job: &Job<'_>, text: String) {
         let step = job.step;
-        self.bar.suspend(|| run::tell(&text));
+        self.bar.suspend(|| tell(&text));
         self.failures.push(text);
         self.failed
             .push((step.measurement.name, step.ranks, job.library));
@@ -423,7 +425,7 @@ impl<'a> Rows for Rounds<'a> {
         if self.bar.is_hidden() && !self.options.quiet {
             let (round, seconds) = (job.round, start.elapsed().as_secs_f64());
             let again = if keys.is_some() { " again" } else { "" };
-            run::tell(&format!(
+            tell(&format!(
                 "{}/{length}, round {round}: {what}{again}: {seconds:.1} s",
                 self.done
             ));
@@ -435,7 +437,7 @@ impl<'a> Rows for Rounds<'a> {
         if self.options.json.is_none() && self.options.markdown.is_none() {
             return Ok(());
         }
-        run::write_files(self.options, &self.results(taken))
+        write_files(self.options, &self.results(taken))
     }
 }
 

@@ -3,7 +3,8 @@
 
 use std::fmt::Write as _;
 
-use super::alike;
+use measure::yardstick::alike;
+
 use super::measurement::{Axis, MEASUREMENTS, Measurement};
 use super::rendezvous;
 use super::results::{PointKey, Results};
@@ -311,7 +312,8 @@ fn capitalise(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::alike::Chosen;
+    use measure::yardstick::alike::Chosen;
+
     use super::super::results::Library;
     use super::*;
 

@@ -7,9 +7,8 @@ use std::path::PathBuf;
 
 use algorithms::{Algorithm, Case, Cost, Operation, Rule, Table, number, short};
 use clap::Args;
+use measure::settings;
 use serde_json::json;
-
-use crate::settings;
 
 /// Options of `rankpoint explain coll`.
 #[derive(Args)]

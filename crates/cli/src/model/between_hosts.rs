@@ -4,10 +4,11 @@
 //! The lower layer, libfabric with all that lies below it, has a ping-pong of its own. Its post and the poll that finds a message are timed
 //! by themselves; the rest of its half round trip is one lump. The upper layer is what MPI's calls take beyond those of libfabric.
 
+use measure::target::Target;
+
 use super::calibrated::{Calibration, What, run_job};
 use super::options::MeasureOptions;
 use super::written::{BY_BYTES, Measured, component, curve, curve_line, quoted};
-use crate::bench::target::Target;
 use crate::bench::{
     MPI_POLL, MPI_RECEIVE, MPI_SEND, NETWORK_PARTS, NETWORK_PARTS_AND_QUANTITIES, RAW_HALVES,
     RAW_POLL, RAW_POST, RAW_PROGRESS,

@@ -4,6 +4,7 @@
 use std::ffi::{c_char, c_void};
 use std::io::Write as _;
 
+use measure::target::InitLevel;
 use mpi_abi_sys::Library;
 use mpi_abi_sys::constants::{
     MPI_COMM_WORLD, MPI_INT64_T, MPI_MAX_ERROR_STRING, MPI_MAX_LIBRARY_VERSION_STRING,
@@ -11,17 +12,6 @@ use mpi_abi_sys::constants::{
 };
 
 use super::call::call;
-
-/// Level of thread support that the benchmark initialises a library with.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, serde::Deserialize, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum InitLevel {
-    /// `MPI_Init`, which gives MPI_THREAD_SINGLE.
-    #[default]
-    Single,
-    /// `MPI_Init_thread` with MPI_THREAD_MULTIPLE; still, only one thread of a rank calls MPI.
-    Multiple,
-}
 
 /// An initialised MPI library, and this process's place in its world.
 pub(crate) struct Mpi {

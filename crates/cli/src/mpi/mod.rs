@@ -25,7 +25,7 @@ mod tiles;
 mod window;
 
 pub(crate) use calls::PersistentSends;
-pub(crate) use library::{InitLevel, Mpi, version};
+pub(crate) use library::{Mpi, version};
 pub(crate) use message::{Tags, WINDOW_TAG, Window};
 pub(crate) use partitions::Partitions;
 pub(crate) use persistent::PersistentReceive;

@@ -7,13 +7,13 @@ use std::time::SystemTime;
 use ::scope::{Entry, Progress, Session, SteadyClock};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use machine_profile::Profile;
+use measure::columns::table;
+use measure::output::{print, tell, write};
+use measure::settings;
 
 use super::options::{Question, ScopeOptions};
 use super::{PEER_COMMAND, WATCHER_COMMAND, compare, csv, mpi, plot, report, text};
-use crate::bench::{print, tell, write};
-use crate::columns::table;
 use crate::profile_readers::is_read;
-use crate::settings;
 
 /// Runs `rankpoint scope`.
 pub(crate) fn run(options: &ScopeOptions) -> Result<(), String> {

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use algorithms::{Operation, Table};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use machine_profile::Profile;
+use measure::settings;
+use measure::target;
 
 use super::fit;
-use super::measure::{check_sizes, fastest_chunk, measure};
 use super::options::TuneOptions;
-use crate::bench::target;
-use crate::settings;
+use super::times::{check_sizes, fastest_chunk, measure};
 
 /// Runs `rankpoint tune`.
 pub(crate) fn run(options: &TuneOptions) -> Result<(), String> {

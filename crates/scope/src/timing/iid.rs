@@ -5,7 +5,7 @@
 //! The statistics are those of NIST SP 800-90B, section 5.1, that see what disturbs a measurement: a trend (excursion), an
 //! alternation or a drift (runs and the longest run, of directions and about the median), and clusters of equal values (collisions).
 
-use super::statistics::median;
+use machine_profile::statistics::median;
 
 /// Shuffled copies that the values are compared with.
 const SHUFFLES: usize = 1999;

@@ -4,9 +4,9 @@
 use std::time::{Duration, Instant};
 
 use machine_profile::Sample;
+use machine_profile::statistics::{mad, median, trimean};
 
 use super::iid::{Verdict, check};
-use super::statistics::{mad, median, trimean};
 
 /// How much is measured for one sample.
 #[derive(Clone, Copy, Debug, PartialEq)]

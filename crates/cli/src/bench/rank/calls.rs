@@ -3,8 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::line_stream::clock_ns;
-use super::super::results::median;
+use measure::statistics::median;
+use measure::yardstick::line_stream::clock_ns;
+
 use super::{RankOptions, report};
 use crate::mpi::{Mpi, PersistentSends, Window};
 

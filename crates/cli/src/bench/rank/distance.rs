@@ -168,7 +168,7 @@ impl DistanceProbe {
             }
             times.push(start.elapsed().as_nanos() as f64 / BATCH as f64 / 2.0);
         }
-        super::super::results::median(&times)
+        measure::statistics::median(&times)
     }
 
     /// Rank 0 before a repetition: waits a moment for cores at an unusual distance, and stores the distance.

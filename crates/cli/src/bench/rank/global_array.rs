@@ -7,9 +7,11 @@
 
 use std::time::{Duration, Instant};
 
+use measure::settings;
+use measure::target::InitLevel;
+
 use super::output::print;
-use crate::mpi::{InitLevel, Mpi, TileWindow};
-use crate::settings;
+use crate::mpi::{Mpi, TileWindow};
 
 /// Name of the job.
 pub(crate) const GLOBAL_ARRAY: &str = "global-array";

@@ -7,7 +7,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::results::median;
+use measure::statistics::median;
+
 use super::network_link::{NetworkLink, SENDS};
 use super::parts::{clock_median, gathered, timed};
 use super::{RankOptions, report};

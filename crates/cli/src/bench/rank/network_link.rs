@@ -9,9 +9,9 @@ use std::io;
 use std::ptr::NonNull;
 
 use fabric::ofi::{Completion, Endpoint, Next, Part, Sent};
+use measure::network::Network;
 
 use crate::mpi::Mpi;
-use crate::network::Network;
 
 /// Largest address of an endpoint that is exchanged.
 const ADDRESS_BYTES: usize = 1024;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The measurement that a rank runs.
 
+use measure::target::InitLevel;
+
 use super::super::measurement::Measurement;
 use super::repeat::Effort;
-use crate::mpi::InitLevel;
 
 /// The measurement that a rank runs.
 pub(super) struct RankOptions {

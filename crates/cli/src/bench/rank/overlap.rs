@@ -9,7 +9,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use super::super::results::median;
+use measure::statistics::median;
+
 use super::{RankOptions, report};
 use crate::mpi::Mpi;
 use crate::mpi::collective::{Form, Operation, Plan};

@@ -8,8 +8,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::line_stream::clock_ns;
-use super::super::results::median;
+use measure::statistics::median;
+use measure::yardstick::line_stream::clock_ns;
+
 use super::turns::OneCore;
 use super::{RankOptions, answered, report};
 use crate::mpi::{Mpi, Tags, Window};

@@ -6,10 +6,10 @@
 //! came late to one of them changes nothing.
 
 use fabric::counters::Counter;
+use measure::statistics::median;
 use sys::clock::monotonic_ns;
 use sys::cores::context_switches;
 
-use super::super::results::median;
 use super::many::SPAN;
 use super::overlap::{steps_per_ns, work};
 use super::repeat::Effort;

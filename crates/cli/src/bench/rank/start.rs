@@ -3,6 +3,8 @@
 
 use std::ffi::OsString;
 
+use measure::settings;
+
 use super::super::threads::RATES;
 use super::distance::DistanceProbe;
 use super::options::RankOptions;
@@ -12,7 +14,6 @@ use super::{
     rendezvous, rma, threads,
 };
 use crate::mpi::Mpi;
-use crate::settings;
 
 /// Name of the job that only initialises and finalises MPI.
 pub(in super::super) const EMPTY: &str = "empty";

@@ -8,13 +8,15 @@
 use std::sync::{Barrier, RwLock};
 use std::time::{Duration, Instant};
 
+use measure::settings;
+use measure::target::InitLevel;
+
 use super::super::threads::{Mode, Operation, RatePlan};
 use super::output::print;
 use super::pair::{check_slots, slots};
 use super::spin_barrier::SpinBarrier;
 use super::{check, fill};
-use crate::mpi::{InitLevel, Mpi, Partitions, Sharing, Stream, Window};
-use crate::settings;
+use crate::mpi::{Mpi, Partitions, Sharing, Stream, Window};
 
 /// Windows that are verified before the clock starts.
 pub(super) const CHECKED: u64 = 4;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The skew curves as charts: marks are measured, lines without marks are predicted.
 
+use measure::plot::{AxisText, Chart, Line, Look, Scale};
+
 use super::super::measurement::{Measurement, Unit};
 use super::super::results::Results;
 use super::super::table::show_size;
 use super::predict::SKEW;
-use crate::plot::{AxisText, Chart, Line, Look, Scale};
 
 /// Skews that the second chart of a size shows: those in which control messages matter.
 const SMALL_NS: i64 = 2_000;

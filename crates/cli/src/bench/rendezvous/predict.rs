@@ -105,7 +105,8 @@ fn received_ns(variant: Variant, control_ns: f64, copy_ns: f64, skew_ns: i64) ->
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::alike::Chosen;
+    use measure::yardstick::alike::Chosen;
+
     use super::super::super::results::{Library, PointKey};
     use super::*;
 

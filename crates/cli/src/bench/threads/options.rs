@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use measure::hosts::HostOptions;
+use measure::sizes::{Sizes, sizes};
 use serde::Serialize;
 
-use super::super::hosts::HostOptions;
-use super::super::options::{Sizes, sizes};
 use super::{Mode, Operation};
 
 /// Options of `rankpoint bench threads`.

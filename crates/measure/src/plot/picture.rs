@@ -9,7 +9,7 @@ use plotters::prelude::*;
 use super::raster::Raster;
 
 /// Something that can be drawn with any backend.
-pub(crate) trait Picture {
+pub trait Picture {
     /// Draws it on an area of the size that [`render`] is given.
     fn draw<Backend: DrawingBackend>(
         &self,
@@ -18,11 +18,7 @@ pub(crate) trait Picture {
 }
 
 /// The bytes of a file with a picture.
-pub(crate) fn render(
-    picture: &impl Picture,
-    size: (u32, u32),
-    file: &Path,
-) -> Result<Vec<u8>, String> {
+pub fn render(picture: &impl Picture, size: (u32, u32), file: &Path) -> Result<Vec<u8>, String> {
     match file.extension().and_then(|extension| extension.to_str()) {
         Some("svg") => {
             let mut text = String::new();
@@ -50,7 +46,7 @@ fn failed(file: &Path, error: &dyn std::fmt::Display) -> String {
 }
 
 /// A number of bytes at an axis.
-pub(crate) fn bytes_label(size: f64) -> String {
+pub fn bytes_label(size: f64) -> String {
     match size {
         size if size < 1.0 => "0".to_owned(),
         size if size >= 1_048_576.0 => format!("{:.0}M", size / 1_048_576.0),
@@ -60,7 +56,7 @@ pub(crate) fn bytes_label(size: f64) -> String {
 }
 
 /// A number at an axis or in a cell, with two to three digits.
-pub(crate) fn number_label(value: f64) -> String {
+pub fn number_label(value: f64) -> String {
     match value {
         value if value >= 100.0 => format!("{value:.0}"),
         value if value >= 1.0 => format!("{value:.1}"),

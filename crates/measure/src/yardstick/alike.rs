@@ -6,22 +6,24 @@
 //! before and after it, and only values of all libraries within one [`Window`] of distances stand side by side.
 
 /// Distances count as the same up to this factor.
-pub(crate) const SAME: f64 = 1.25;
+pub const SAME: f64 = 1.25;
 
 /// A value, and the core-to-core times in nanoseconds around it; nothing on one core, or where they do not matter.
 #[derive(Clone, Debug)]
-pub(super) struct Sample {
-    pub(super) value: f64,
-    pub(super) met: Vec<f64>,
+pub struct Sample {
+    /// The value.
+    pub value: f64,
+    /// The distances before and after it.
+    pub met: Vec<f64>,
 }
 
 /// Distances that count as the same: from the shortest to [`SAME`] times as long.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Window(f64);
+struct Window(f64);
 
 impl Window {
     /// Whether all of these distances are in it.
-    pub(super) fn holds(self, distances: &[f64]) -> bool {
+    fn holds(self, distances: &[f64]) -> bool {
         let inside = |&distance: &f64| (self.0..=self.0 * SAME).contains(&distance);
         distances.iter().all(inside)
     }
@@ -38,12 +40,13 @@ impl Window {
 
 /// The values of one library that count.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Chosen {
-    pub(super) values: Vec<f64>,
+pub struct Chosen {
+    /// The values, in the order in which they were taken.
+    pub values: Vec<f64>,
     /// Core-to-core times in nanoseconds around them.
-    pub(super) met: Vec<f64>,
+    pub met: Vec<f64>,
     /// Whether these are others than those of the other libraries.
-    pub(super) is_apart: bool,
+    pub is_apart: bool,
 }
 
 /// The window in which the most libraries have `need` values; of several the nearest, moved to where most values are.
@@ -80,7 +83,7 @@ fn window(libraries: &[Vec<Sample>], need: usize, usual: Option<f64>) -> Option<
 }
 
 /// The values that count: of each library those in the window of most libraries, or all if it has not `need` of them there.
-pub(super) fn choose(libraries: &[Vec<Sample>], need: usize) -> Vec<Chosen> {
+pub fn choose(libraries: &[Vec<Sample>], need: usize) -> Vec<Chosen> {
     let window = window(libraries, need, None);
     let choose = |samples: &Vec<Sample>| {
         let is_apart = window.is_some_and(|window| !window.covers(samples, need));
@@ -100,7 +103,7 @@ pub(super) fn choose(libraries: &[Vec<Sample>], need: usize) -> Vec<Chosen> {
 
 /// The libraries that lack values in the window of the usual distance, or of most libraries if there is nobody there; with
 /// `only_usual` also where all have met one other distance.
-pub(super) fn lacking(
+pub fn lacking(
     libraries: &[Vec<Sample>],
     need: usize,
     usual: Option<f64>,
@@ -134,14 +137,14 @@ pub(super) fn lacking(
 
 /// The distance that a quarter of all does not reach: the near one where the machine has a near and a far state and is in
 /// neither but for a moment, and not what was seen once.
-pub(crate) fn usual(distances: &[f64]) -> Option<f64> {
+pub fn usual(distances: &[f64]) -> Option<f64> {
     let mut sorted = distances.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len() / 4).copied()
 }
 
 /// Whether any of the distances is another one than the usual.
-pub(crate) fn differ(distances: &[f64], usual: Option<f64>) -> bool {
+pub fn differ(distances: &[f64], usual: Option<f64>) -> bool {
     let other = |&distance: &f64| {
         usual.is_some_and(|usual| distance.max(usual) > distance.min(usual) * SAME * SAME)
     };

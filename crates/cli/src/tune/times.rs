@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use algorithms::{Algorithm, Case, Operation};
 use machine_profile::Profile;
+use measure::job::{self, RankReport};
+use measure::statistics::median;
+use measure::target::Target;
 
 use super::fit::{Candidate, Measured};
 use super::forced_rule::ForcedRule;
 use super::options::TuneOptions;
-use crate::bench::job::{self, RankReport};
-use crate::bench::results::median;
-use crate::bench::target::Target;
 
 /// The algorithms of an operation, with the numbers that are tried.
 fn candidates(operation: Operation, profile: Option<&Profile>) -> Vec<Candidate> {

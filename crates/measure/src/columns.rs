@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 /// Appends rows in columns as wide as they need; the first `numbers` columns are aligned on the right.
-pub(crate) fn table<const N: usize>(text: &mut String, numbers: usize, rows: Vec<[String; N]>) {
+pub fn table<const N: usize>(text: &mut String, numbers: usize, rows: Vec<[String; N]>) {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.max().unwrap_or(0)

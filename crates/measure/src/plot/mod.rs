@@ -18,7 +18,7 @@ mod heat_map;
 mod picture;
 mod raster;
 
-pub(crate) use chart::{AxisText, Chart, Charts, Line, Look, Scale};
-pub(crate) use frame::COLORS;
-pub(crate) use heat_map::HeatMap;
-pub(crate) use picture::{Picture, bytes_label, number_label, render};
+pub use chart::{AxisText, Chart, Charts, Line, Look, Scale};
+pub use frame::COLORS;
+pub use heat_map::HeatMap;
+pub use picture::{Picture, bytes_label, number_label, render};

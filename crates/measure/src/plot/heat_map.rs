@@ -16,13 +16,13 @@ const WITH_VALUE: i32 = 48;
 const WITH_NAME: i32 = 16;
 
 /// A matrix whose rows and columns have the same names. The larger a value, the darker its cell; cells without one are grey.
-pub(crate) struct HeatMap<'a> {
+pub struct HeatMap<'a> {
     /// Its title, with the unit.
-    pub(crate) title: String,
+    pub title: String,
     /// Names of rows and columns.
-    pub(crate) names: Vec<&'a str>,
+    pub names: Vec<&'a str>,
     /// Values, row by row.
-    pub(crate) values: &'a [Vec<Option<f64>>],
+    pub values: &'a [Vec<Option<f64>>],
 }
 
 impl HeatMap<'_> {
@@ -32,7 +32,7 @@ impl HeatMap<'_> {
     }
 
     /// Pixels of the picture.
-    pub(crate) fn size(&self) -> (u32, u32) {
+    pub fn size(&self) -> (u32, u32) {
         let side = self.cell() * self.names.len() as u32;
         // Room for the title beside small matrices.
         ((side + 2 * MARGIN).max(420), side + 2 * MARGIN)

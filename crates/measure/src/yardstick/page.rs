@@ -9,13 +9,13 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 const BYTES: u64 = 128 << 10;
 
 /// Memory without a name that goes away with its last user.
-pub(crate) struct SharedPage {
+pub struct SharedPage {
     file: OwnedFd,
 }
 
 impl SharedPage {
     /// New memory of zeros.
-    pub(crate) fn new() -> Result<Self, String> {
+    pub fn new() -> Result<Self, String> {
         let file = memfd_create("line", MemfdFlags::CLOEXEC);
         let told = |error| format!("cannot make memory to share: {error}");
         let file = file.map_err(told)?;
@@ -24,7 +24,7 @@ impl SharedPage {
     }
 
     /// Where ranks find it while this process lives.
-    pub(crate) fn path(&self) -> String {
+    pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 }

@@ -13,15 +13,19 @@ const TRIES: usize = 4;
 const FIRST: usize = 40;
 
 /// One point of a row: for each library the values of all its turns.
-pub(super) struct Point<P> {
-    pub(super) key: P,
-    pub(super) libraries: Vec<Vec<Sample>>,
+pub struct Point<P> {
+    /// What tells it from the other points of its row.
+    pub key: P,
+    /// By library.
+    pub libraries: Vec<Vec<Sample>>,
 }
 
 /// A row, with all that each library gave.
-pub(super) struct Row<R, P> {
-    pub(super) row: R,
-    pub(super) points: Vec<Point<P>>,
+pub struct Row<R, P> {
+    /// The row itself.
+    pub row: R,
+    /// Its points.
+    pub points: Vec<Point<P>>,
 }
 
 impl<R, P: Copy + PartialEq> Row<R, P> {
@@ -51,10 +55,10 @@ impl<R, P: Copy + PartialEq> Row<R, P> {
 }
 
 /// Values of one turn of a library.
-pub(super) type Values<P> = Vec<(P, Vec<Sample>)>;
+pub type Values<P> = Vec<(P, Vec<Sample>)>;
 
 /// The rows of a run.
-pub(super) trait Rows {
+pub trait Rows {
     /// Key of a row.
     type Row;
     /// Key of a point of a row.
@@ -86,10 +90,10 @@ pub(super) trait Rows {
 }
 
 /// The values of rows.
-pub(super) type AllTaken<W> = Vec<Row<<W as Rows>::Row, <W as Rows>::Key>>;
+pub type AllTaken<W> = Vec<Row<<W as Rows>::Row, <W as Rows>::Key>>;
 
 /// Does all rows, in their order.
-pub(super) fn run<W: Rows>(
+pub fn run<W: Rows>(
     list: impl IntoIterator<Item = W::Row>,
     rows: &mut W,
 ) -> Result<AllTaken<W>, String> {

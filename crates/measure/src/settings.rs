@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Soname of a library with the standard ABI.
-pub(crate) const LIBRARY: &str = "libmpi_abi.so.1";
+pub const LIBRARY: &str = "libmpi_abi.so.1";
 /// Set by Rankpoint's launcher for each rank.
 const JOB_VARIABLE: &str = "RANKPOINT_JOB";
 
@@ -27,7 +27,7 @@ fn library_path() -> Vec<PathBuf> {
     clippy::disallowed_methods,
     reason = "this is the file that may read the environment"
 )]
-pub(crate) fn is_rank() -> bool {
+pub fn is_rank() -> bool {
     std::env::var_os(JOB_VARIABLE).is_some()
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn is_rank() -> bool {
     clippy::disallowed_methods,
     reason = "this is the file that may read the environment"
 )]
-pub(crate) fn variable(name: &str) -> Option<OsString> {
+pub fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
@@ -45,13 +45,13 @@ pub(crate) fn variable(name: &str) -> Option<OsString> {
     clippy::disallowed_methods,
     reason = "this is the file that may read the environment"
 )]
-pub(crate) fn coll_table() -> Option<PathBuf> {
+pub fn coll_table() -> Option<PathBuf> {
     let file = std::env::var_os("RANKPOINT_COLL_TABLE")?;
     (!file.is_empty()).then(|| PathBuf::from(file))
 }
 
 /// The file of this program.
-pub(crate) fn this_program() -> Result<PathBuf, String> {
+pub fn this_program() -> Result<PathBuf, String> {
     let file = std::env::current_exe().and_then(|file| file.canonicalize());
     file.map_err(|error| format!("cannot find this program's own file: {error}"))
 }
@@ -60,7 +60,7 @@ pub(crate) fn this_program() -> Result<PathBuf, String> {
 ///
 /// # Errors
 /// Where it is not there.
-pub(crate) fn installed(file: &str) -> Result<PathBuf, String> {
+pub fn installed(file: &str) -> Result<PathBuf, String> {
     let program = this_program()?;
     let prefix = program.parent().and_then(Path::parent);
     let file = prefix.unwrap_or(Path::new("/")).join(file);
@@ -74,13 +74,13 @@ pub(crate) fn installed(file: &str) -> Result<PathBuf, String> {
 }
 
 /// The launcher that was installed together with this program.
-pub(crate) fn installed_launcher() -> Option<PathBuf> {
+pub fn installed_launcher() -> Option<PathBuf> {
     let launcher = this_program().ok()?.parent()?.join("mpiexec");
     launcher.exists().then_some(launcher)
 }
 
 /// The folder of the library to use: the first of LD_LIBRARY_PATH that has one, else the one installed with this program.
-pub(crate) fn library_folder() -> Option<PathBuf> {
+pub fn library_folder() -> Option<PathBuf> {
     let installed = || {
         let program = this_program().ok()?;
         Some(program.parent()?.parent()?.join("lib"))
@@ -90,6 +90,6 @@ pub(crate) fn library_folder() -> Option<PathBuf> {
 }
 
 /// The library that this process itself opens.
-pub(crate) fn library_to_open() -> PathBuf {
+pub fn library_to_open() -> PathBuf {
     library_folder().map_or_else(|| PathBuf::from(LIBRARY), |folder| folder.join(LIBRARY))
 }

@@ -25,7 +25,7 @@ const END: u64 = u64::MAX;
 struct PaddedNumber(AtomicU64);
 
 /// The median time of half a round trip in nanoseconds; nothing when this process may use one core only.
-pub(crate) fn measure() -> Option<f64> {
+pub fn measure() -> Option<f64> {
     let (first, second) = first_two_cores()?;
     let shared = Arc::new((
         Barrier::new(2),

@@ -11,30 +11,30 @@ use super::frame::{LABEL, PANEL, begin, color, draw_legend};
 use super::picture::Picture;
 
 /// A chart of lines.
-pub(crate) struct Chart<'a> {
+pub struct Chart<'a> {
     /// Its title.
-    pub(crate) title: String,
+    pub title: String,
     /// The axis from left to right.
-    pub(crate) x: AxisText<'a>,
+    pub x: AxisText<'a>,
     /// The axis upwards.
-    pub(crate) y: AxisText<'a>,
+    pub y: AxisText<'a>,
     /// How both axes grow.
-    pub(crate) scale: Scale,
+    pub scale: Scale,
     /// The lines, each in a colour of its own.
-    pub(crate) lines: Vec<Line>,
+    pub lines: Vec<Line>,
 }
 
 /// What stands at an axis.
-pub(crate) struct AxisText<'a> {
+pub struct AxisText<'a> {
     /// Its title, with the unit.
-    pub(crate) title: String,
+    pub title: String,
     /// A value as it is written at the axis.
-    pub(crate) label: Box<dyn Fn(f64) -> String + 'a>,
+    pub label: Box<dyn Fn(f64) -> String + 'a>,
 }
 
 /// How axes grow.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Scale {
+pub enum Scale {
     /// By factors, around the points. A point at 0 stands half-way below 1 of the horizontal axis; one that is not above 0 on the
     /// vertical axis is left out.
     Logarithmic,
@@ -45,18 +45,18 @@ pub(crate) enum Scale {
 }
 
 /// A line.
-pub(crate) struct Line {
+pub struct Line {
     /// Its name in the legend.
-    pub(crate) name: String,
+    pub name: String,
     /// Its points from left to right.
-    pub(crate) points: Vec<(f64, f64)>,
+    pub points: Vec<(f64, f64)>,
     /// How it is drawn.
-    pub(crate) look: Look,
+    pub look: Look,
 }
 
 /// How a line is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
+pub enum Look {
     /// A line with marks at its points, in the colour of its place among the lines.
     Marked,
     /// Marks alone, in the colour with a number.
@@ -66,11 +66,11 @@ pub(crate) enum Look {
 }
 
 /// Charts below each other.
-pub(crate) struct Charts<'a>(pub(crate) Vec<Chart<'a>>);
+pub struct Charts<'a>(pub Vec<Chart<'a>>);
 
 impl<'a> AxisText<'a> {
     /// An axis with a title, and how its values are written.
-    pub(crate) fn new(title: impl Into<String>, label: impl Fn(f64) -> String + 'a) -> Self {
+    pub fn new(title: impl Into<String>, label: impl Fn(f64) -> String + 'a) -> Self {
         Self {
             title: title.into(),
             label: Box::new(label),
@@ -80,7 +80,7 @@ impl<'a> AxisText<'a> {
 
 impl Charts<'_> {
     /// Pixels of the picture.
-    pub(crate) fn size(&self) -> (u32, u32) {
+    pub fn size(&self) -> (u32, u32) {
         (PANEL.0, PANEL.1 * self.0.len().max(1) as u32)
     }
 }

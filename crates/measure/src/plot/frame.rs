@@ -11,7 +11,7 @@ pub(super) const PANEL: (u32, u32) = (860, 480);
 pub(super) const LABEL: (&str, i32) = ("sans-serif", 16);
 
 /// Colours that differ also for the colour-blind (after Okabe and Ito).
-pub(crate) const COLORS: [RGBColor; 6] = [
+pub const COLORS: [RGBColor; 6] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),

@@ -4,60 +4,67 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use super::RANK_COMMAND;
-use super::hosts::HostOptions;
-use super::measurement::Measurement;
-use super::options::{BenchOptions, ThreadLevels};
-use super::run::tell;
-use crate::mpi::InitLevel;
+use crate::hosts::HostOptions;
+use crate::output::tell;
 use crate::settings;
 
-/// Values of `RANKPOINT_RENDEZVOUS`, each a column beside rows of the group of that name.
-const RENDEZVOUS: [&str; 4] = ["auto", "read", "pieces", "write"];
+/// First word of the command line that makes a command a rank of the job that it measures.
+pub const RANK_COMMAND: &str = "bench-rank";
 
 /// Flags of Rankpoint's mpiexec for ranks on several hosts.
 const OWN_HOSTS: [&str; 4] = ["-hosts", "{slots}", "--map-by", "node"];
 
+/// Level of thread support that ranks initialise a library with.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum InitLevel {
+    /// `MPI_Init`, which gives MPI_THREAD_SINGLE.
+    #[default]
+    Single,
+    /// `MPI_Init_thread` with MPI_THREAD_MULTIPLE.
+    Multiple,
+}
+
 /// A library to measure.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Target {
+pub struct Target {
     /// Name in tables.
-    pub(crate) name: String,
+    pub name: String,
     /// Launcher with its flags, while there is a core for each rank.
-    pub(crate) launcher: Vec<String>,
+    pub launcher: Vec<String>,
     /// Launcher with its flags for oversubscribed jobs; the same if empty.
     #[serde(default, alias = "crowded_launcher")]
-    pub(crate) oversubscribed_launcher: Vec<String>,
+    pub oversubscribed_launcher: Vec<String>,
     /// Launcher with its flags for ranks whose threads choose their cores; `launcher` if empty.
     #[serde(default)]
-    pub(crate) unbound_launcher: Vec<String>,
+    pub unbound_launcher: Vec<String>,
     /// Launcher with its flags for ranks on several hosts, in turn: `{hosts}` stands for their names with commas between them, and
     /// `{slots}` for the same with `:4096` behind each. Without it the library cannot be measured with `--hosts`.
     #[serde(default)]
-    pub(crate) hosts_launcher: Vec<String>,
+    pub hosts_launcher: Vec<String>,
     /// Variables for the launcher and, through it, the ranks.
     #[serde(default)]
-    pub(crate) environment: BTreeMap<String, String>,
+    pub environment: BTreeMap<String, String>,
     /// What is set besides for a thread that makes progress meanwhile; empty if there is none. Measured by `--overlap`.
     #[serde(default)]
-    pub(crate) progress: BTreeMap<String, String>,
+    pub progress: BTreeMap<String, String>,
     /// Program of the ranks with its first words; this one if empty.
     #[serde(default)]
-    pub(crate) program: Vec<String>,
+    pub program: Vec<String>,
     /// Thread level that its ranks ask for; the option `--threads` sets it.
     #[serde(skip)]
-    pub(crate) threads: InitLevel,
+    pub threads: InitLevel,
     /// The value of `RANKPOINT_RENDEZVOUS` that it is measured with, if several are.
     #[serde(skip)]
-    pub(crate) rendezvous: Option<&'static str>,
+    pub rendezvous: Option<&'static str>,
 }
 
 impl Target {
     /// Has the first half of so many ranks run on the first host, and the other half on the second one.
-    pub(super) fn spread(&mut self, hosts: &HostOptions, ranks: u32) {
+    pub fn spread(&mut self, hosts: &HostOptions, ranks: u32) {
         let half = (ranks / 2).max(1);
         let slots = hosts
             .hosts
@@ -81,7 +88,7 @@ impl Target {
     }
 
     /// The launcher's command line for so many ranks.
-    pub(super) fn launcher(&self, ranks: u32) -> &[String] {
+    pub fn launcher(&self, ranks: u32) -> &[String] {
         if ranks > sys::cores::usable_cores() && !self.oversubscribed_launcher.is_empty() {
             &self.oversubscribed_launcher
         } else {
@@ -90,27 +97,8 @@ impl Target {
     }
 }
 
-/// The library that the options name, and the peers of their file, at the thread levels and with the progress threads that they ask for.
-pub(super) fn targets(options: &BenchOptions) -> Result<Vec<Target>, String> {
-    let (mpiexec, folder) = (options.mpiexec.as_deref(), options.library_path.as_deref());
-    let mut targets = with_peers(mpiexec, folder, options.peers.as_deref())?;
-    settle(&mut targets, &options.hosts)?;
-    if options.overlap {
-        targets = targets.into_iter().flat_map(with_progress).collect();
-    }
-    let is_long = |row: &&Measurement| row.is_called("rendezvous");
-    if mpiexec.is_none() && options.measurements().iter().any(is_long) {
-        let own = targets.remove(0);
-        let each = RENDEZVOUS.map(|value| with_rendezvous(&own, value));
-        targets = each.into_iter().chain(targets).collect();
-    }
-    Ok((targets.into_iter())
-        .flat_map(|target| at_levels(target, options.threads))
-        .collect())
-}
-
 /// Gives the targets the launchers that run ranks on several hosts, if there are several.
-pub(crate) fn settle(targets: &mut [Target], hosts: &HostOptions) -> Result<(), String> {
+pub fn settle(targets: &mut [Target], hosts: &HostOptions) -> Result<(), String> {
     if hosts.hosts.is_empty() {
         return Ok(());
     }
@@ -130,7 +118,7 @@ pub(crate) fn settle(targets: &mut [Target], hosts: &HostOptions) -> Result<(), 
 }
 
 /// The library of a launcher and a folder, and the peers of a file.
-pub(crate) fn with_peers(
+pub fn with_peers(
     mpiexec: Option<&str>,
     folder: Option<&Path>,
     peers: Option<&Path>,
@@ -160,39 +148,6 @@ pub(crate) fn with_peers(
     Ok(targets)
 }
 
-/// A library as it is, and with its progress thread if it has one.
-fn with_progress(target: Target) -> Vec<Target> {
-    let mut twin = target.clone();
-    twin.name.push_str(", progress thread");
-    twin.environment.append(&mut twin.progress);
-    let has_one = !target.progress.is_empty();
-    std::iter::once(target)
-        .chain(has_one.then_some(twin))
-        .collect()
-}
-
-/// Our library with a value of the setting that says how long messages travel.
-fn with_rendezvous(target: &Target, value: &'static str) -> Target {
-    let mut target = target.clone();
-    target.name = format!("{}, {value}", target.name);
-    (target.environment).insert("RANKPOINT_RENDEZVOUS".to_owned(), value.to_owned());
-    target.rendezvous = Some(value);
-    target
-}
-
-/// A library at the thread levels that are measured.
-fn at_levels(mut target: Target, levels: ThreadLevels) -> Vec<Target> {
-    let mut multiple = target.clone();
-    multiple.threads = InitLevel::Multiple;
-    multiple.name.push_str(", MULTIPLE");
-    target.threads = InitLevel::Single;
-    match levels {
-        ThreadLevels::Single => vec![target],
-        ThreadLevels::Multiple => vec![multiple],
-        ThreadLevels::Both => vec![target, multiple],
-    }
-}
-
 /// The words that start this program as a rank.
 fn this_as_rank() -> Result<Vec<String>, String> {
     let this = settings::this_program()?.display().to_string();
@@ -200,7 +155,7 @@ fn this_as_rank() -> Result<Vec<String>, String> {
 }
 
 /// The library that was installed with this program, or another one, with its launcher.
-pub(crate) fn library(mpiexec: Option<&str>, folder: Option<&Path>) -> Result<Target, String> {
+pub fn library(mpiexec: Option<&str>, folder: Option<&Path>) -> Result<Target, String> {
     let launcher: Vec<String> = match (mpiexec, settings::installed_launcher()) {
         (Some(words), _) => words.split_whitespace().map(str::to_owned).collect(),
         (None, Some(installed)) => vec![installed.display().to_string()],
@@ -254,21 +209,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_library_with_a_progress_thread_is_measured_twice() {
-        let text = r#"[{"name": "a", "launcher": ["x"], "environment": {"P": "1"}, "progress": {"T": "2"}},
-                       {"name": "b", "launcher": ["y"]}]"#;
-        let known: Vec<Target> = serde_json::from_str(text).unwrap();
-        let all: Vec<Target> = known.into_iter().flat_map(with_progress).collect();
-        let names: Vec<&str> = all.iter().map(|target| target.name.as_str()).collect();
-        assert_eq!(names, ["a", "a, progress thread", "b"]);
-        assert!(!all[0].environment.contains_key("T"));
-        assert_eq!(
-            (&*all[1].environment["P"], &*all[1].environment["T"]),
-            ("1", "2")
-        );
-    }
-
-    #[test]
     fn halves_of_the_ranks_are_on_two_hosts() {
         let mut own: Target = serde_json::from_str(r#"{"name": "a", "launcher": ["x"]}"#).unwrap();
         let hosts = HostOptions {
@@ -278,38 +218,5 @@ mod tests {
         own.spread(&hosts, 8);
         assert_eq!(own.launcher(8), ["x", "-hosts", "h1:4,h2:4"]);
         assert_eq!(own.environment[launch::settings::LAUNCHER_VARIABLE], "rsh");
-    }
-
-    #[test]
-    fn our_library_has_a_column_for_each_value_of_the_setting() {
-        let own: Target = serde_json::from_str(r#"{"name": "a", "launcher": ["x"]}"#).unwrap();
-        let all = RENDEZVOUS.map(|value| with_rendezvous(&own, value));
-        assert_eq!(
-            all.each_ref().map(|one| one.name.as_str()),
-            ["a, auto", "a, read", "a, pieces", "a, write"]
-        );
-        let variable = "RANKPOINT_RENDEZVOUS";
-        assert!(
-            all.iter()
-                .all(|one| Some(one.environment[variable].as_str()) == one.rendezvous)
-        );
-    }
-
-    #[test]
-    fn a_library_is_measured_at_the_thread_levels_that_are_asked_for() {
-        let text = r#"{"name": "a", "launcher": ["x"]}"#;
-        let names = |levels| -> Vec<(String, InitLevel)> {
-            let all = at_levels(serde_json::from_str(text).unwrap(), levels);
-            let named = |target: Target| (target.name, target.threads);
-            all.into_iter().map(named).collect()
-        };
-        let single = ("a".to_owned(), InitLevel::Single);
-        let multiple = ("a, MULTIPLE".to_owned(), InitLevel::Multiple);
-        assert_eq!(names(ThreadLevels::Single), std::slice::from_ref(&single));
-        assert_eq!(
-            names(ThreadLevels::Multiple),
-            std::slice::from_ref(&multiple)
-        );
-        assert_eq!(names(ThreadLevels::Both), [single, multiple]);
     }
 }

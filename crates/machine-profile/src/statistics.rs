@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Statistics that a few outliers do not move.
 
-/// The value below which a part of the values lies, between neighbours by their distance; not a number without values.
-fn quantile(sorted: &[f64], part: f64) -> f64 {
+/// The value below which a part of sorted values lies, between neighbours by their distance; not a number without values.
+pub fn quantile(sorted: &[f64], part: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else {
         return f64::NAN;
     };
@@ -36,6 +36,11 @@ pub fn mad(values: &[f64]) -> f64 {
     median(&distances)
 }
 
+/// Standard deviation of the middle half, scaled to that of a normal distribution: other programs' interruptions are outside.
+pub fn spread(values: &[f64]) -> f64 {
+    1.4826 * mad(values)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,6 +52,8 @@ mod tests {
         assert_eq!(trimean(&values), 3.0);
         assert_eq!(mad(&values), 1.0);
         assert_eq!(median(&[1.0, 2.0]), 1.5);
+        assert_eq!(quantile(&[1.0, 2.0, 4.0], 0.75), 3.0);
+        assert_eq!(spread(&values), 1.4826);
         assert!(median(&[]).is_nan());
     }
 

@@ -14,7 +14,7 @@ const TRIES: u32 = 1000;
 ///
 /// # Errors
 /// When no folder can be made.
-pub(crate) fn folder(name: &str) -> Result<PathBuf, String> {
+pub fn folder(name: &str) -> Result<PathBuf, String> {
     let parent = std::env::temp_dir();
     let process = std::process::id();
     for number in 0..TRIES {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How much of the processors other programs take while one measures, as the kernel counts (proc(5)).
+//! The conditions of a run: the processor, the command, and how much of the processors other programs take meanwhile, as the kernel
+//! counts (proc(5)).
 
 use std::fs;
 
 /// Processor time since the system and this process started, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Ticks {
+pub struct Ticks {
     /// Of all processors, also idle ones.
     all: u64,
     idle: u64,
@@ -15,7 +16,7 @@ pub(super) struct Ticks {
 
 impl Ticks {
     /// Until now.
-    pub(super) fn now() -> Option<Self> {
+    pub fn now() -> Option<Self> {
         let read = |file| fs::read_to_string(file).ok();
         Self::parse(&read("/proc/stat")?, &read("/proc/self/stat")?)
     }
@@ -36,12 +37,28 @@ impl Ticks {
     }
 
     /// The part of all processors that others took since `start`, from 0 to 1.
-    pub(super) fn others_since(self, start: Self) -> f64 {
+    pub fn others_since(self, start: Self) -> f64 {
         let all = self.all.saturating_sub(start.all);
         let idle = self.idle.saturating_sub(start.idle);
         let own = self.own.saturating_sub(start.own);
         all.saturating_sub(idle + own) as f64 / all.max(1) as f64
     }
+}
+
+/// The processor's name, as far as the kernel reports it.
+pub fn processor() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with("model name"));
+    let name = line
+        .and_then(|line| line.split_once(':'))
+        .map(|(_, name)| name.trim().to_owned());
+    name.unwrap_or_else(|| "unknown processor".to_owned())
+}
+
+/// The command line of this process, as a user would write it.
+pub fn command_line() -> String {
+    let words = std::env::args().skip(1);
+    words.fold("rankpoint".to_owned(), |line, word| line + " " + &word)
 }
 
 #[cfg(test)]

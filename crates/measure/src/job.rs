@@ -10,28 +10,39 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Deserialize;
 
-use super::target::Target;
+use crate::target::Target;
 
 /// A line of rank 0.
 #[derive(Deserialize)]
 #[serde(untagged)]
-pub(crate) enum RankReport {
+pub enum RankReport {
     /// The library that is measured.
-    Start { version: String },
+    Start {
+        /// Its version text.
+        version: String,
+    },
     /// Why it does not do what is asked for.
-    Skipped { skipped: String },
+    Skipped {
+        /// The reason.
+        skipped: String,
+    },
     /// Messages a second in each repetition, of all threads and of each.
     Rates {
+        /// Of all threads, one value a repetition.
         aggregates: Vec<f64>,
+        /// Of each thread, one list a repetition.
         rates: Vec<Vec<f64>>,
     },
     /// Values of a point.
     Point {
+        /// The row.
         name: String,
+        /// Bytes of a message; 0 where there are none.
         size: usize,
         /// By how much the receive is posted before the send, in rows that differ in that.
         #[serde(default)]
         skew_ns: i64,
+        /// In the order in which they were taken.
         values: Vec<f64>,
         /// Core-to-core times around each value, where there is a line between two ranks.
         #[serde(default)]
@@ -40,19 +51,23 @@ pub(crate) enum RankReport {
 }
 
 /// The result of a job.
-pub(crate) struct Outcome {
-    pub(crate) lines: Vec<RankReport>,
+pub struct Outcome {
+    /// What rank 0 printed.
+    pub lines: Vec<RankReport>,
     /// From before the launcher was started until it had ended.
-    pub(crate) time: Duration,
+    pub time: Duration,
     /// Why it ended before its end.
-    pub(crate) failure: Option<String>,
+    pub failure: Option<String>,
 }
 
 /// Most of a failed job's messages that are shown.
 const SHOWN_BYTES: usize = 2000;
 
 /// Runs a job to its end.
-pub(crate) fn run(
+///
+/// # Errors
+/// When the job cannot be started, fails, or exceeds its time.
+pub fn run(
     target: &Target,
     ranks: u32,
     words: &[String],
@@ -63,7 +78,10 @@ pub(crate) fn run(
 }
 
 /// Runs a job as far as it goes in its time.
-pub(crate) fn run_partly(
+///
+/// # Errors
+/// When the job cannot be started, or prints what is no line of a rank.
+pub fn run_partly(
     target: &Target,
     ranks: u32,
     words: &[String],

@@ -5,8 +5,9 @@
 use std::sync::{Arc, Barrier};
 use std::time::Instant;
 
+use machine_profile::statistics::{median, spread};
+
 use super::cache_line::{bind, first_two_cores};
-use super::results::{median, spread};
 use crate::sync::{AtomicU64, Ordering};
 
 /// Lines of a stream, as many as a ring has cells at least.
@@ -17,15 +18,15 @@ const REPETITIONS: u64 = 2_000;
 struct Line(AtomicU64);
 
 /// Nanoseconds per line of a stream, and their spread.
-pub(crate) struct LineCosts {
+pub struct LineCosts {
     /// The line was last read by the other core.
-    pub(crate) write_ns: [f64; 2],
+    pub write_ns: [f64; 2],
     /// The line was last written by the other core.
-    pub(crate) read_ns: [f64; 2],
+    pub read_ns: [f64; 2],
 }
 
 /// The medians; nothing when this process may use one core only.
-pub(crate) fn measure() -> Option<LineCosts> {
+pub fn measure() -> Option<LineCosts> {
     let (first, second) = first_two_cores()?;
     let lines: Vec<Line> = (0..LINES).map(|_| Line(AtomicU64::new(0))).collect();
     let shared = Arc::new((Barrier::new(2), lines));
@@ -81,7 +82,7 @@ fn per_line(action: impl FnOnce()) -> f64 {
 }
 
 /// What reading the clock twice takes.
-pub(crate) fn clock_ns() -> f64 {
+pub fn clock_ns() -> f64 {
     let start = Instant::now();
     let first = start.elapsed();
     let second = start.elapsed();

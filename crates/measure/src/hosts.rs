@@ -5,14 +5,14 @@ use clap::Args;
 
 /// Where ranks run.
 #[derive(Args, Clone, Debug, Default)]
-pub(crate) struct HostOptions {
+pub struct HostOptions {
     /// Hosts for the ranks, separated by commas: rank 0 runs on the first, rank 1 on the next, and so on, in turn (default: all on
     /// this one). Run this command on the first of them
     #[arg(long, value_delimiter = ',', value_parser = name)]
-    pub(crate) hosts: Vec<String>,
+    pub hosts: Vec<String>,
     /// Command that reaches a host, for `mpiexec --launcher` (default: mpiexec's own choice)
     #[arg(long, requires = "hosts")]
-    pub(crate) launcher: Option<String>,
+    pub launcher: Option<String>,
 }
 
 /// Slots of a host for launchers that want a number: more than any measurement has ranks.
@@ -20,13 +20,13 @@ const SLOTS: u32 = 4096;
 
 impl HostOptions {
     /// How many hosts a job of so many ranks has.
-    pub(crate) fn count(&self, ranks: u32) -> u32 {
+    pub fn count(&self, ranks: u32) -> u32 {
         let hosts = u32::try_from(self.hosts.len()).unwrap_or(u32::MAX);
         hosts.clamp(1, ranks)
     }
 
     /// A launcher's words with the names of the hosts in place of `{hosts}`, and with their slots in place of `{slots}`.
-    pub(crate) fn fill(&self, words: &[String]) -> Vec<String> {
+    pub fn fill(&self, words: &[String]) -> Vec<String> {
         words.iter().map(|word| self.filled(word)).collect()
     }
 
