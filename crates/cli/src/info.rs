@@ -70,7 +70,7 @@ fn about(options: &InfoOptions) -> Result<String, String> {
     let warnings: Vec<&str> = (table.lines())
         .filter_map(|line| line.strip_prefix('\t'))
         .collect();
-    let version = crate::mpi::version(&library);
+    let version = bench_rank::version(&library);
     let profile = machine_profile(&options.profile)?;
     let text = if options.json {
         let all = serde_json::json!({

@@ -27,14 +27,12 @@ mod explain;
 mod info;
 mod interpose;
 mod model;
-mod mpi;
 mod network;
 mod profile;
 mod profile_readers;
 mod resources;
 mod scope;
 mod stencil;
-mod sync;
 mod tune;
 mod vci_plan;
 
@@ -106,7 +104,7 @@ fn main() -> ExitCode {
         .as_ref()
         .is_some_and(|word| word == measure::target::RANK_COMMAND)
     {
-        return finish(bench::run_rank(arguments));
+        return finish(bench_rank::run_rank(arguments));
     }
     if first
         .as_ref()

@@ -4,11 +4,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bench_rank::measurement::{MEASUREMENTS, Measurement};
 use clap::{Args, Subcommand, ValueEnum};
 use measure::hosts::HostOptions;
 use measure::sizes::{Sizes, sizes};
 
-use super::measurement::{MEASUREMENTS, Measurement};
 use super::threads::ThreadsOptions;
 
 /// Options of `rankpoint bench`.

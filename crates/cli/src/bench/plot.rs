@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
+use bench_rank::measurement::{Axis, MEASUREMENTS, Measurement};
 use measure::plot::{AxisText, Chart, Charts, Line, Look, Scale, bytes_label, render};
 
-use super::measurement::{Axis, MEASUREMENTS, Measurement};
 use super::rendezvous::skew_charts;
 use super::results::Results;
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The results: the values of every point, and the conditions under which they were taken.
 
+use bench_rank::measurement::{Better, Measurement, Unit};
 use measure::statistics::median;
 use measure::target::InitLevel;
 use measure::yardstick::alike::{self, Chosen};
 use serde::Serialize;
 
-use super::measurement::{Better, Measurement, Unit};
 use super::rendezvous::Curve;
 
 /// Everything that one run of `rankpoint bench` has found.
@@ -194,14 +194,6 @@ impl Results {
         Some(self.median(key, 0)? / best?).filter(|_| key.measurement.unit != Unit::Percent)
     }
 }
-
-impl PartialEq for Measurement {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for Measurement {}
 
 #[expect(
     clippy::trivially_copy_pass_by_ref,

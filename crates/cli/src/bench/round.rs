@@ -6,6 +6,7 @@
 
 use std::time::{Duration, Instant};
 
+use bench_rank::measurement::{Clock, Measurement, Unit};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use measure::conditions::Ticks;
 use measure::job;
@@ -16,11 +17,10 @@ use measure::yardstick::alike::{self, Chosen, SAME, Sample};
 use measure::yardstick::comparable::{self, Row, Rows};
 use measure::yardstick::{SharedPage, cache_line};
 
-use super::measurement::{Clock, Measurement, Unit};
 use super::options::BenchOptions;
+use super::rendezvous;
 use super::results::{PointKey, Results};
 use super::run::write_files;
-use super::{rank, rendezvous};
 
 /// Looks at the cores before the first job, of which the nearest counts.
 const FIRST_LOOKS: u32 = 5;
@@ -201,7 +201,7 @@ impl<'a> Rounds<'a> {
             words.push(format!("sizes={}", sizes.join(",")));
         }
         if self.targets[job.library].threads == InitLevel::Multiple {
-            words.push(rank::MULTIPLE.to_owned());
+            words.push(bench_rank::MULTIPLE.to_owned());
         }
         if let Some((line, usual)) = line {
             words.push(format!("line={}", line.path()));
@@ -281,9 +281,9 @@ impl<'a> Rounds<'a> {
     /// Times of whole jobs that do nothing.
     fn starts(&self, job: &Job<'_>) -> Result<Vec<f64>, String> {
         let (target, ranks) = (&self.targets[job.library], job.step.ranks);
-        let mut words = vec![rank::EMPTY.to_owned()];
+        let mut words = vec![bench_rank::EMPTY.to_owned()];
         if target.threads == InitLevel::Multiple {
-            words.push(rank::MULTIPLE.to_owned());
+            words.push(bench_rank::MULTIPLE.to_owned());
         }
         let run = || job::run(target, ranks, &words, self.options.limit());
         // The first one finds the files on the disk.

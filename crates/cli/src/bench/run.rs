@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A run of `rankpoint bench`: its plan, and what becomes of the results.
 
+use bench_rank::measurement::{Axis, MEASUREMENTS, Measurement};
 use measure::conditions::{command_line, processor};
 use measure::output::{print, write};
 use measure::settings;
 use measure::target::Target;
 use measure::yardstick::comparable;
 
-use super::measurement::{Axis, MEASUREMENTS, Measurement};
 use super::options::{BenchOptions, OtherBench};
 use super::results::{Library, Results};
 use super::round::{JobPlan, PlannedRow, Rounds};

@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 
+use bench_rank::measurement::{Axis, MEASUREMENTS, Measurement};
 use measure::yardstick::alike;
 
-use super::measurement::{Axis, MEASUREMENTS, Measurement};
 use super::rendezvous;
 use super::results::{PointKey, Results};
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The columns of a run: each library as the options want it.
 
+use bench_rank::measurement::Measurement;
 use measure::target::{InitLevel, Target, settle, with_peers};
 
-use super::measurement::Measurement;
 use super::options::{BenchOptions, ThreadLevels};
 
 /// Values of `RANKPOINT_RENDEZVOUS`, each a column beside rows of the group of that name.

@@ -8,6 +8,7 @@
 use std::io::Write as _;
 use std::time::Duration;
 
+use bench_rank::{ANSWERED, DISTANCE, LINE, PARTS, PARTS_AND_QUANTITIES, WINDOWS_ANSWERED};
 use measure::job::{self, RankReport};
 use measure::settings;
 use measure::statistics::{median, spread};
@@ -17,7 +18,6 @@ use measure::yardstick::{SharedPage, alike, cache_line, line_stream};
 use super::between_hosts;
 use super::options::MeasureOptions;
 use super::written::{BY_BYTES, BY_WINDOW, Measured, Point, component, curve, curve_line, quoted};
-use crate::bench::{ANSWERED, DISTANCE, LINE, PARTS, PARTS_AND_QUANTITIES, WINDOWS_ANSWERED};
 
 /// Sizes whose sends and receives are timed.
 pub(super) const SIZES: [usize; 7] = [8, 64, 256, 1024, 4096, 8192, 16384];

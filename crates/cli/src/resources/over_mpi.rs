@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use bench_rank::{GETS, GLOBAL_ARRAY, PRODUCTS, PUTS, WRONG};
 use channels::emulated::{Matrices, run_kernel};
 use channels::policy::Driver;
 use channels::{Category, Profile};
@@ -17,7 +18,6 @@ use serde_json::{Value, json};
 
 use super::bench::{KERNEL, millions};
 use super::bench_options::BenchOptions;
-use crate::bench::{GETS, GLOBAL_ARRAY, PRODUCTS, PUTS, WRONG};
 
 /// A way to give threads MPI, and the category that it is compared with.
 struct Way {

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use ::scope::timing::{Verdict, check};
 use ::scope::{Effort, Entry, Found, Outcome, Session};
+use bench_rank::CALLS;
 use machine_profile::{Axis, Cost, Curve, Point, Sample};
 use measure::job::{self, RankReport};
 use measure::statistics::{mad, median, trimean};
 use measure::target::{self, Target};
 
 use super::options::ScopeOptions;
-use crate::bench::CALLS;
 
 /// Seconds after which a job is given up.
 const LIMIT: Duration = Duration::from_secs(120);

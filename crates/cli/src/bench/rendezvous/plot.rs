@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The skew curves as charts: marks are measured, lines without marks are predicted.
 
+use bench_rank::measurement::{Measurement, Unit};
 use measure::plot::{AxisText, Chart, Line, Look, Scale};
 
-use super::super::measurement::{Measurement, Unit};
 use super::super::results::Results;
 use super::super::table::show_size;
 use super::predict::SKEW;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tables of long messages.
 
-use super::super::measurement::{Axis, MEASUREMENTS, Measurement, Unit};
+use bench_rank::measurement::{Axis, MEASUREMENTS, Measurement, Unit};
+
 use super::super::results::{PointKey, Results};
 use super::super::table::{Table, compared, show_size, value};
 use super::predict::SKEW;

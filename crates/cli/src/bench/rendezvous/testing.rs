@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Results for tests of what is made of them.
 
+use bench_rank::measurement::Measurement;
 use measure::yardstick::alike::Chosen;
 
-use super::super::measurement::Measurement;
 use super::super::results::{Library, PointKey, Results};
 use super::predict;
 

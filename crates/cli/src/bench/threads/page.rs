@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rates of threads as tables: one for each fabric, size and window.
 
-use super::super::measurement::Unit;
+use bench_rank::measurement::Unit;
+use bench_rank::threads::Operation;
+
 use super::super::table::{Form, Table, head, show_size};
-use super::Operation;
 use super::results::{Case, RatePoint, ThreadResults};
 
 /// All tables, after the conditions.

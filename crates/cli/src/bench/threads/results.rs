@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What was measured of threads.
 
+use bench_rank::threads::{Mode, Operation};
 use measure::job::RankReport;
 use measure::statistics::median;
 use serde::Serialize;
 
 use super::super::results::Library;
 use super::options::{Fabric, Locks, Progress, Sharing};
-use super::{Mode, Operation};
 
 /// Everything that one run has found.
 #[derive(Serialize)]

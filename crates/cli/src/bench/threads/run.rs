@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use bench_rank::threads::{Mode, RATES, RatePlan};
 use measure::conditions::{Ticks, command_line, processor};
 use measure::job;
 use measure::output::{self, tell};
@@ -11,10 +12,10 @@ use measure::target::{self, Target};
 
 use super::super::results::Library;
 use super::super::table::Form;
+use super::ThreadsOptions;
 use super::options::{Fabric, Locks, Progress, Sharing};
 use super::page;
 use super::results::{Case, ThreadResults};
-use super::{Mode, RATES, RatePlan, ThreadsOptions};
 
 /// Part of the processors that others may take before tables say so.
 const MUCH: f64 = 0.03;
