@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
- * A part of peer.c: how often something runs. Twin of src/repeat.rs. */
+ * A part of peer.c: how often something runs. Twin of src/repeat.rs and of measure's sampling/budget.rs. */
+
+/* The number of iterations after one whose time is known, and whether as many fill `each`. */
+static long grow(long iterations, double took, double each, int *fits)
+{
+    double fitting = (double)iterations * each / (took > 1 ? took : 1);
+    *fits = took >= each / 4 || iterations >= MOST;
+    if (!*fits)
+        return iterations * 2;
+    return fitting < 1 ? 1 : fitting > MOST ? MOST : (long)fitting;
+}
 
 static double order(batch_t batch, work_t *work, int64_t iterations)
 {
@@ -17,15 +27,15 @@ static long warm_up(batch_t batch, work_t *work, long *seen, double *time)
         *time = order(batch, work, *seen);
         return options->iterations;
     }
-    for (*seen = 1;; *seen *= 2) {
+    long next = 1;
+    for (int fits = 0; !fits;) {
+        *seen = next;
         *time = order(batch, work, *seen);
         double again = *time < limit ? order(batch, work, *seen) : *time;
         *time = again < *time ? again : *time;
-        if (*time >= budget / 4 || *seen >= MOST) {
-            double fitting = (double)*seen * budget / (*time > 1 ? *time : 1);
-            return fitting < 1 ? 1 : fitting > MOST ? MOST : (long)fitting;
-        }
+        next = grow(*seen, *time, budget, &fits);
     }
+    return next;
 }
 
 /* Fills `values` with the nanoseconds of an iteration in each repetition, on rank 0. */

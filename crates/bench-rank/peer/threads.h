@@ -195,10 +195,9 @@ static void thread_rates(int count, char **words)
         if (rank != 0)
             continue;
         if (taken < 0) {
-            double budget = (double)rate_plan.budget_us * 1e3, fitting = (double)windows * budget / longest;
-            int is_short = longest < budget / 8 && windows < MOST / 4;
-            windows = is_short ? windows * 4 : fitting < 1 ? 1 : fitting > MOST ? MOST : (int64_t)fitting;
-            taken = is_short ? -1 : 0;
+            int fits;
+            windows = grow((long)windows, longest, (double)rate_plan.budget_us * 1e3, &fits);
+            taken = fits ? 0 : -1;
             continue;
         }
         double messages = (double)asked * rate_plan.window * 1e9;

@@ -1,59 +1,45 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The yardstick inside a job: how long one cache line takes between ranks 0 and 1, without the library that is measured.
 //!
-//! Both map one file of memory, which the command that started the job holds open. Rank 0 writes rising numbers into one line, rank 1
-//! each of them back into another; the lowest bit of a number says that it is the last one of this time. Rank 0 measures before
-//! and after each repetition, and gives cores that are farther apart than usual a moment to come together: virtual
-//! machines often move two busy cores to each other.
-//!
-//! Numbers and signals go through many lines in turn. The processor keeps each line's directory entry in the slice of its last cache that the
-//! line's physical address selects, and slices are not equally far from both cores: the time of a single line is that of its
-//! slice, while a library's messages go through many lines.
+//! Both map one file of memory, which the command that started the job holds open. Rank 0 measures before and after each repetition,
+//! and gives cores that are farther apart than usual a moment to come together: virtual machines often move two busy cores to each
+//! other.
 //!
 //! # Safety
-//! The memory is mapped from a file that its maker keeps long enough, is never unmapped, and both its words are atomic.
+//! The memory is mapped from a file that its maker keeps long enough, is never unmapped, and all its words are atomic.
 #![expect(unsafe_code, reason = "maps memory that two processes share")]
 
 use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::time::{Duration, Instant};
 
+use measure::threads::CacheLine;
+use measure::yardstick::ping_pong::{Batches, Lines, PingPong};
 use rustix::mm::{MapFlags, ProtFlags, mmap};
 
 use crate::mpi::Mpi;
-use crate::sync::{AtomicU64, Ordering};
 
-/// Round trips between two readings of the clock.
-const BATCH: u64 = 50;
-/// Batches whose median is one distance.
-const BATCHES: usize = 15;
-/// Longest time that one distance takes.
-const LONGEST: Duration = Duration::from_millis(3);
+const BATCHES: Batches = Batches {
+    trips: 50,
+    most: 15,
+    longest: Duration::from_millis(3),
+};
 /// Longest time that cores at an unusual distance get to come together before a repetition.
 const PATIENCE: Duration = Duration::from_millis(60);
-
-/// Lines that numbers and signals of each direction go through.
-const LINES: usize = 128;
 
 /// The value that rank 0 broadcasts to call rank 1 to the other end of the line.
 pub(crate) const PROBE: i64 = -1;
 
-/// Two cache lines, because processors fetch lines in pairs.
-#[repr(C, align(128))]
-struct SharedWord(AtomicU64);
-
-/// Signal `n` is the number `n` in line `n % LINES`; numbers are by pairs, so that one and the last one of its place share a line.
-#[repr(C)]
-struct Lines([SharedWord; LINES]);
-
+/// What both ranks map.
+#[derive(Default)]
 #[repr(C)]
 struct Page {
-    /// Written by rank 0 only.
-    to: Lines,
-    /// Written by rank 1 only, first with 1 when it has the page.
-    from: Lines,
+    /// Rank 0 leads, and rank 1 answers.
+    numbers: PingPong,
+    /// Written by rank 1 only: 1 when it has the page.
+    joined: CacheLine,
     /// Turns that were passed: even when rank 0 has the turn. Written by the rank that has it.
-    turns: SharedWord,
+    turns: CacheLine,
     /// Signals that rank 0 gave. Written by rank 0 only.
     asked: Lines,
     /// Signals that rank 1 gave. Written by rank 1 only.
@@ -63,7 +49,8 @@ struct Page {
 /// One end of the line.
 pub(crate) struct DistanceProbe {
     page: &'static Page,
-    number: Cell<u64>,
+    /// Round trips that both ends have done.
+    done: Cell<u64>,
     /// Signals of rank 0 and of rank 1 that this rank has given or awaited.
     asked: Cell<u64>,
     replied: Cell<u64>,
@@ -78,97 +65,64 @@ impl DistanceProbe {
     pub(crate) fn open(mpi: &Mpi, path: &str, limit: f64) -> Option<&'static Self> {
         let page = if mpi.rank < 2 { map(path) } else { None };
         if let (Some(page), 1) = (page, mpi.rank) {
-            // PAIRS: bench_line.from
-            page.from.line(0).store(1, Ordering::Release);
+            page.joined.publish(1);
         }
         mpi.barrier();
         let line = Self {
             page: page?,
-            number: Cell::new(0),
+            done: Cell::new(0),
             asked: Cell::new(0),
             replied: Cell::new(0),
             limit,
             met: RefCell::default(),
         };
-        // PAIRS: bench_line.from
-        let is_whole = line.page.from.line(0).load(Ordering::Acquire) == 1;
+        let is_whole = line.page.joined.number() == 1;
         is_whole.then(|| &*Box::leak(Box::new(line)))
     }
 
     /// Rank 1's end: answers until the last number.
     pub(crate) fn answer(&self) {
-        loop {
-            let pair = self.number.get() / 2 + 1;
-            let number = self.page.to.await_pair(pair);
-            self.number.set(number);
-            // PAIRS: bench_line.from
-            self.page.from.line(pair).store(number, Ordering::Release);
-            if number & 1 == 1 {
-                break;
-            }
-        }
+        let done = self.page.numbers.answer(self.done.get(), || false);
+        self.done.set(done);
     }
 
     /// Waits for the turn of this rank, which shares its core with the other one.
     pub(crate) fn await_turn(&self, rank: i32) {
-        // PAIRS: bench_line.turns
-        while self.page.turns.0.load(Ordering::Acquire) & 1 != u64::from(rank == 1) {
+        while self.page.turns.number() & 1 != u64::from(rank == 1) {
             std::thread::yield_now();
         }
     }
 
     /// Gives the turn to the other rank.
     pub(crate) fn pass_turn(&self) {
-        let own = self.page.turns.0.load(Ordering::Relaxed);
-        // PAIRS: bench_line.turns
-        self.page.turns.0.store(own + 1, Ordering::Release);
+        self.page.turns.publish(self.page.turns.number() + 1);
     }
 
     /// Rank 0 gives its next signal.
     pub(crate) fn ask(&self) {
-        self.page.asked.signal(&self.asked);
+        signal(&self.page.asked, &self.asked);
     }
 
     /// Rank 1 waits for the next signal of rank 0.
     pub(crate) fn await_ask(&self) {
-        self.page.asked.await_signal(&self.asked);
+        await_signal(&self.page.asked, &self.asked);
     }
 
     /// Rank 1 gives its next signal.
     pub(crate) fn reply(&self) {
-        self.page.replied.signal(&self.replied);
+        signal(&self.page.replied, &self.replied);
     }
 
     /// Rank 0 waits for the next signal of rank 1.
     pub(crate) fn await_reply(&self) {
-        self.page.replied.await_signal(&self.replied);
+        await_signal(&self.page.replied, &self.replied);
     }
 
     /// Rank 0's end: nanoseconds from core to core.
     fn measure(&self) -> f64 {
-        let begin = Instant::now();
-        let mut times = Vec::with_capacity(BATCHES);
-        let mut is_last = false;
-        while !is_last {
-            let start = Instant::now();
-            is_last = times.len() + 1 == BATCHES || begin.elapsed() > LONGEST;
-            for turn in 1..=BATCH {
-                let ends = is_last && turn == BATCH;
-                let number = (self.number.get() | 1) + 1 + u64::from(ends);
-                self.number.set(number);
-                // PAIRS: bench_line.to
-                self.page
-                    .to
-                    .line(number / 2)
-                    .store(number, Ordering::Release);
-                // PAIRS: bench_line.from
-                while self.page.from.line(number / 2).load(Ordering::Acquire) != number {
-                    std::hint::spin_loop();
-                }
-            }
-            times.push(start.elapsed().as_nanos() as f64 / BATCH as f64 / 2.0);
-        }
-        measure::statistics::median(&times)
+        let (distance, done) = (self.page.numbers).distance(self.done.get(), BATCHES, || false);
+        self.done.set(done);
+        distance
     }
 
     /// Rank 0 before a repetition: waits a moment for cores at an unusual distance, and stores the distance.
@@ -227,58 +181,30 @@ fn map(path: &str) -> Option<&'static Page> {
     Some(unsafe { &*start.cast::<Page>() })
 }
 
-impl Lines {
-    const fn line(&self, number: u64) -> &AtomicU64 {
-        &self.0[number as usize % LINES].0
-    }
+/// Gives the next signal: signal `n` is the number `n` in the line of `n`.
+fn signal(lines: &Lines, given: &Cell<u64>) {
+    let number = given.get() + 1;
+    given.set(number);
+    lines.of(number).publish(number);
+}
 
-    /// Waits for a number of a pair: which it is tells whether it is the last one.
-    fn await_pair(&self, pair: u64) -> u64 {
-        loop {
-            // PAIRS: bench_line.to
-            let number = self.line(pair).load(Ordering::Acquire);
-            if number / 2 == pair {
-                return number;
-            }
-            std::hint::spin_loop();
-        }
-    }
-
-    /// Gives the next signal.
-    fn signal(&self, given: &Cell<u64>) {
-        let number = given.get() + 1;
-        given.set(number);
-        // PAIRS: bench_line.signal
-        self.line(number).store(number, Ordering::Release);
-    }
-
-    /// Waits for the next signal, with pauses as the waits of MPI libraries have them.
-    fn await_signal(&self, awaited: &Cell<u64>) {
-        let number = awaited.get() + 1;
-        awaited.set(number);
-        // PAIRS: bench_line.signal
-        while self.line(number).load(Ordering::Acquire) != number {
-            std::hint::spin_loop();
-        }
-    }
+/// Waits for the next signal, with pauses as the waits of MPI libraries have them.
+fn await_signal(lines: &Lines, awaited: &Cell<u64>) {
+    let number = awaited.get() + 1;
+    awaited.set(number);
+    lines.of(number).wait_for(number);
 }
 
 #[cfg(test)]
 mod tests {
+    use measure::yardstick::ping_pong::LINES;
+
     use super::*;
 
     fn line(met: &[f64]) -> DistanceProbe {
-        let word = || SharedWord(AtomicU64::new(0));
-        let lines = || Lines(std::array::from_fn(|_| word()));
         DistanceProbe {
-            page: Box::leak(Box::new(Page {
-                to: lines(),
-                from: lines(),
-                turns: word(),
-                asked: lines(),
-                replied: lines(),
-            })),
-            number: Cell::new(0),
+            page: Box::leak(Box::default()),
+            done: Cell::new(0),
             asked: Cell::new(0),
             replied: Cell::new(0),
             limit: 70.0,

@@ -28,7 +28,6 @@ mod pattern;
 mod repeat;
 mod rows;
 mod start;
-mod sync;
 pub mod threads;
 
 pub use global_array::{GETS, GLOBAL_ARRAY, PRODUCTS, PUTS, WRONG};

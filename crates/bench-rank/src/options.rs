@@ -43,10 +43,14 @@ impl RankOptions {
                     let sizes = value.split(',').map(str::parse);
                     options.sizes = sizes.collect::<Result<_, _>>().map_err(wrong)?;
                 }
-                "iterations" => options.effort.iterations = number()?,
-                "repetitions" => options.effort.repetitions = number()?,
-                "budget_us" => options.effort.budget = std::time::Duration::from_micros(number()?),
-                "limit_us" => options.effort.limit = std::time::Duration::from_micros(number()?),
+                "iterations" => options.effort.budget.iterations = number()?,
+                "repetitions" => options.effort.budget.repetitions = number()?,
+                "budget_us" => {
+                    options.effort.budget.each = std::time::Duration::from_micros(number()?)
+                }
+                "limit_us" => {
+                    options.effort.budget.limit = std::time::Duration::from_micros(number()?)
+                }
                 "line" => options.line = Some(value.to_owned()),
                 "distance_limit_ns" => options.distance_limit_ns = number()?,
                 "threads" if value == "multiple" => options.threads = InitLevel::Multiple,

@@ -7,6 +7,8 @@
 //! job             one job of a target: starts it, collects what rank 0 prints, gives it up
 //! network         libfabric, and which of its networks the settings name
 //! yardstick       how far two cores are from each other, and which values may stand side by side
+//! threads         pairs and teams of bound threads
+//! sampling        how often something runs, and which of its values count
 //! conditions      processor, command line, and what other programs took meanwhile
 //! statistics      median, quantiles, spread
 //! sizes           message sizes as they are written on command lines
@@ -26,11 +28,13 @@ pub mod job;
 pub mod network;
 pub mod output;
 pub mod plot;
+pub mod sampling;
 pub mod settings;
 pub mod sizes;
 mod sync;
 pub mod target;
 pub mod temporary;
+pub mod threads;
 pub mod yardstick;
 
 pub use machine_profile::statistics;

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use layout_cuda::Driver;
 use machine_profile::{Axis, Cost, Curve, Matrix, Place, PlaceKind, Point, Sample, Surface};
+use measure::sampling::{Plan, Sampled, disturbance, sample};
+use measure::threads::Spot;
 
 use crate::gpu::Unit;
 use crate::guard::SteadyClock;
 use crate::sync::{AtomicU64, Ordering};
-use crate::threads::Spot;
-use crate::timing::{Plan, Sampled, disturbance, sample};
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -85,7 +85,7 @@ pub(crate) fn measure(
     let all = Exchange::all(with_quantities);
     let mut ends = Ends::new();
     let mut effort = options.effort;
-    effort.repetitions = REPETITIONS;
+    effort.budget.repetitions = REPETITIONS;
     let values = effort.measure_batches_in_turns(mpi, all.len(), |which, iterations| {
         ends.run(mpi, line, all[which], iterations);
     });

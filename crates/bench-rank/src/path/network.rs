@@ -81,7 +81,7 @@ pub(crate) fn measure(
     report(mpi, options, RAW_POLL, 0, &raw)?;
     report(mpi, options, MPI_POLL, 0, &own)?;
     let mut effort = options.effort;
-    effort.repetitions = REPETITIONS;
+    effort.budget.repetitions = REPETITIONS;
     let rows = sizes.len() * if with_quantities { 2 } else { 1 };
     let times = effort.measure_batches_in_turns(mpi, rows, |which, iterations| {
         let size = sizes[which % sizes.len()];

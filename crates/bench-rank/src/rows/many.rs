@@ -7,7 +7,6 @@ use crate::mpi::Mpi;
 use crate::options::RankOptions;
 use crate::output::report;
 use crate::pattern::{check, fill};
-use crate::repeat::Effort;
 
 const TAG: i32 = 3;
 const SIZE: usize = 8;
@@ -34,10 +33,8 @@ pub(crate) fn ring(mpi: &Mpi, options: &RankOptions, receive: Receive) -> Result
         [previous, next]
     };
     // Ranks share cores in time slices of milliseconds; a run has to span many of them.
-    let effort = Effort {
-        budget: options.effort.budget.max(SPAN),
-        ..options.effort
-    };
+    let mut effort = options.effort;
+    effort.budget.each = effort.budget.each.max(SPAN);
     let values = effort.measure(mpi, |iterations| {
         for peer in neighbours {
             for number in 0..iterations {

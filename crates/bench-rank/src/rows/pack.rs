@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packing and unpacking derived datatypes: packed bytes per second, the time to make and commit a type, and messages of one.
 
+use measure::statistics::median;
+
 use crate::mpi::Mpi;
 use crate::mpi::datatype::{Derived, Description, Shape, face_rows, offsets};
 use crate::options::RankOptions;
@@ -136,7 +138,7 @@ fn rows(mpi: &Mpi, options: &RankOptions, rows: &[(&str, Shape)]) -> Result<Vec<
     }
     Ok(packing
         .into_iter()
-        .map(|times| median(rate(&times)))
+        .map(|times| median(&rate(&times)))
         .collect())
 }
 
@@ -195,11 +197,6 @@ fn limit(
         }
         _ => None,
     }
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 /// Half the time of a vector there and one back.

@@ -14,7 +14,6 @@ use crate::mpi::{Mpi, PersistentReceive, Tags, Window};
 use crate::options::RankOptions;
 use crate::output::{report, report_together};
 use crate::pattern::{check, fill};
-use crate::repeat::Effort;
 use crate::rows::many::SPAN;
 use crate::rows::overlap::{steps_per_ns, work};
 
@@ -243,10 +242,8 @@ fn oversubscribed(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
     }
     let (peer, leads) = (mpi.rank ^ 1, mpi.rank % 2 == 0);
     // Ranks share cores in time slices of milliseconds; a run has to span many of them.
-    let effort = Effort {
-        budget: options.effort.budget.max(SPAN),
-        ..options.effort
-    };
+    let mut effort = options.effort;
+    effort.budget.each = effort.budget.each.max(SPAN);
     for &size in &options.sizes {
         let mut data = vec![1_u8; size];
         let mut turn = |message: Option<u64>| {

@@ -7,7 +7,6 @@ mod mode;
 mod plan;
 mod puts;
 mod rates;
-mod spin_barrier;
 
 pub use mode::{Mode, Operation};
 pub use plan::RatePlan;

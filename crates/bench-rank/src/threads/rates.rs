@@ -8,10 +8,11 @@
 use std::sync::{Barrier, RwLock};
 use std::time::{Duration, Instant};
 
+use measure::sampling::{Grown, grow};
 use measure::settings;
 use measure::target::InitLevel;
+use measure::threads::SpinBarrier;
 
-use super::spin_barrier::SpinBarrier;
 use super::{Mode, Operation, RatePlan};
 use crate::mpi::{Mpi, Partitions, Sharing, Stream, Window};
 use crate::output::print;
@@ -20,8 +21,6 @@ use crate::rows::pair::{check_slots, slots};
 
 /// Windows that are verified before the clock starts.
 pub(crate) const CHECKED: u64 = 4;
-/// Most windows of a repetition, whatever the clock says.
-const MOST: u64 = 1 << 24;
 const TIME_TAG: i32 = 3;
 
 /// From the first message of a thread to its last answer.
@@ -145,7 +144,10 @@ impl<'a> Place<'a> {
                 let of = |time: &Duration| messages / time.as_secs_f64();
                 rates.push(times.iter().map(of).collect::<Vec<f64>>());
             } else {
-                (windows, is_known) = more(windows, longest, self.plan.budget);
+                (windows, is_known) = match grow(windows, longest, self.plan.budget) {
+                    Grown::Try(more) => (more, false),
+                    Grown::Fits(fitting) => (fitting, true),
+                };
             }
         }
         if !self.leads() {
@@ -337,26 +339,9 @@ fn longest(spans: &[Span], times: &[Duration]) -> Duration {
     all.max().unwrap_or_default().max(Duration::from_nanos(1))
 }
 
-/// The number of windows after one that took so long, and whether it fills the time.
-fn more(windows: u64, took: Duration, budget: Duration) -> (u64, bool) {
-    if took < budget / 8 && windows < MOST / 4 {
-        return (windows * 4, false);
-    }
-    let fitting = windows as f64 * budget.as_secs_f64() / took.as_secs_f64();
-    ((fitting as u64).clamp(1, MOST), true)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn windows_grow_until_their_number_can_be_told() {
-        let (budget, ms) = (Duration::from_millis(20), Duration::from_millis);
-        assert_eq!(more(1, ms(1), budget), (4, false));
-        assert_eq!(more(8, ms(10), budget), (16, true));
-        assert_eq!(more(1, ms(500), budget), (1, true));
-    }
 
     #[test]
     fn the_slowest_thread_ends_a_repetition() {

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use ::scope::timing::{Verdict, check};
 use ::scope::{Effort, Entry, Found, Outcome, Session};
 use bench_rank::CALLS;
 use machine_profile::{Axis, Cost, Curve, Point, Sample};
 use measure::job::{self, RankReport};
+use measure::sampling::{Verdict, check};
 use measure::statistics::{mad, median, trimean};
 use measure::target::{self, Target};
 

@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use machine_profile::statistics::{median, spread};
 
-use super::cache_line::{bind, first_two_cores};
+use super::cache_line::first_two_cores;
 use crate::sync::{AtomicU64, Ordering};
+use crate::threads::{Spot, bind};
 
 /// Lines of a stream, as many as a ring has cells at least.
 const LINES: usize = 64;
@@ -27,14 +28,14 @@ pub struct LineCosts {
 
 /// The medians; nothing when this process may use one core only.
 pub fn measure() -> Option<LineCosts> {
-    let (first, second) = first_two_cores()?;
+    let [first, second] = first_two_cores()?;
     let lines: Vec<Line> = (0..LINES).map(|_| Line(AtomicU64::new(0))).collect();
     let shared = Arc::new((Barrier::new(2), lines));
-    let side = |core, is_writer: bool| {
+    let side = |spot: Spot, is_writer: bool| {
         let shared = Arc::clone(&shared);
         std::thread::spawn(move || {
             // A core that was allowed a moment ago may be gone: then there is no number, but nobody hangs.
-            let is_bound = bind(core).is_some();
+            let is_bound = bind(spot.core).is_ok();
             let (barrier, lines) = &*shared;
             let mut times = Vec::new();
             for repetition in 1..=REPETITIONS {

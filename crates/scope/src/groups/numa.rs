@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use machine_profile::{Matrix, PlaceKind, Unit};
+use measure::threads::bind;
 
 use crate::entry::Entry;
 use crate::kernels::{flush, keep};
 use crate::memory::{HUGE_PAGE, Mapping, PAGE};
 use crate::session::{Found, Outcome, Session, clock_ns, cost, time_after};
-use crate::threads::bind;
 
 /// Bytes of a copy: more than most caches hold.
 const BYTES: usize = 64 << 20;
@@ -94,7 +94,7 @@ fn matrix(session: &Session, name: &str) -> Outcome {
                         }
                         keep(1);
                     };
-                    Ok(crate::threads::sample_here(
+                    Ok(measure::threads::sample_here(
                         &session.plan(),
                         |repetitions| time_after(repetitions, clock_ns, cool, copy),
                     ))

@@ -2,20 +2,20 @@
 //! Two threads on two cores.
 
 use super::line::CacheLine;
-use crate::timing::{Plan, Sampled, disturbance, sample};
+use crate::sampling::{Plan, Sampled, disturbance, sample};
 
 /// A core that a thread is bound to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Spot {
+pub struct Spot {
     /// The system's number of the processor.
-    pub(crate) core: u32,
+    pub core: u32,
 }
 
 /// Binds the calling thread.
 ///
 /// # Errors
 /// When the system refuses.
-pub(crate) fn bind(core: u32) -> Result<(), String> {
+pub fn bind(core: u32) -> Result<(), String> {
     if sys::cores::run_on(&[core]) {
         Ok(())
     } else {
@@ -27,7 +27,7 @@ pub(crate) fn bind(core: u32) -> Result<(), String> {
 
 /// Runs `lead` on one core and `follow` on another, both at the same time; gives what `lead` gives. When `lead` has ended, the line
 /// `ends[0]` ends, by which `follow` knows that it is over; a follower that ends early ends `ends[1]`.
-pub(crate) fn duo<T: Send>(
+pub fn duo<T: Send>(
     [lead_spot, follow_spot]: [Spot; 2],
     lead: impl FnOnce(&[CacheLine; 2]) -> T + Send,
     follow: impl FnOnce(&[CacheLine; 2]) + Send,
@@ -61,7 +61,7 @@ pub(crate) fn duo<T: Send>(
 }
 
 /// Samples on a thread of a pair; a value around which the system took the core away, moved the thread or gave it pages is dropped.
-pub(crate) fn sample_here(plan: &Plan, mut timed: impl FnMut(u64) -> f64) -> Sampled {
+pub fn sample_here(plan: &Plan, mut timed: impl FnMut(u64) -> f64) -> Sampled {
     sample(plan, &mut timed, &disturbance)
 }
 

@@ -3,11 +3,12 @@
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// Polls before a thread lets others have its core.
+/// Polls after which a waiting thread gives its core to others: there may be more threads than free cores.
 const POLLS: u32 = 2000;
 
 /// A barrier of threads that wait for a moment only.
-pub(crate) struct SpinBarrier {
+#[derive(Debug)]
+pub struct SpinBarrier {
     threads: u64,
     /// Arrivals at all rounds.
     arrived: AtomicU64,
@@ -15,7 +16,7 @@ pub(crate) struct SpinBarrier {
 
 impl SpinBarrier {
     /// A barrier of so many threads.
-    pub(crate) const fn new(threads: u64) -> Self {
+    pub fn new(threads: u64) -> Self {
         Self {
             threads,
             arrived: AtomicU64::new(0),
@@ -23,18 +24,19 @@ impl SpinBarrier {
     }
 
     /// Waits for all threads.
-    pub(crate) fn wait(&self) {
-        // PAIRS: bench_threads.arrived
+    pub fn wait(&self) {
+        // PAIRS: spin_barrier.arrived
         let before = self.arrived.fetch_add(1, Ordering::AcqRel);
         let all = (before / self.threads + 1) * self.threads;
         let mut polls = 0;
-        // PAIRS: bench_threads.arrived
+        // PAIRS: spin_barrier.arrived
         while self.arrived.load(Ordering::Acquire) < all {
-            polls += 1;
-            if polls % POLLS == 0 {
-                std::thread::yield_now();
-            }
             std::hint::spin_loop();
+            if polls < POLLS {
+                polls += 1;
+            } else {
+                sys::cores::yield_core();
+            }
         }
     }
 }

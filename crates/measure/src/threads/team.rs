@@ -3,55 +3,19 @@
 
 use std::time::Instant;
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::threads::duo::bind;
-use crate::timing::{Plan, Sampled, disturbance, sample};
-
-/// Polls after which a waiting thread gives its core to others: teams may have more threads than there are free cores.
-const POLLS: u32 = 2000;
-
-/// Where all threads of a team meet.
-struct Barrier {
-    arrived: AtomicU32,
-    round: AtomicU32,
-    members: u32,
-}
-
-impl Barrier {
-    fn wait(&self) {
-        // PAIRS: scope_team.round
-        let round = self.round.load(Ordering::Acquire);
-        // PAIRS: scope_team.arrived
-        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.members {
-            self.arrived.store(0, Ordering::Relaxed);
-            // PAIRS: scope_team.round
-            self.round.store(round.wrapping_add(1), Ordering::Release);
-            return;
-        }
-        let mut polls = 0;
-        // PAIRS: scope_team.round
-        while self.round.load(Ordering::Acquire) == round {
-            std::hint::spin_loop();
-            polls += 1;
-            if polls > POLLS {
-                sys::cores::yield_core();
-            }
-        }
-    }
-}
+use super::duo::bind;
+use super::spin_barrier::SpinBarrier;
+use crate::sampling::{Plan, Sampled, disturbance, sample};
+use crate::sync::{AtomicU64, Ordering};
 
 /// Samples what threads on these cores do together: `work(index)` gives what thread `index` does with a number of repetitions. The
 /// time is that of the slowest thread.
-pub(crate) fn team<W: FnMut(u64)>(
+pub fn team<W: FnMut(u64)>(
     cores: &[u32],
     plan: &Plan,
     work: impl Fn(usize) -> W + Sync,
 ) -> Result<Sampled, String> {
-    let barrier = Barrier {
-        arrived: AtomicU32::new(0),
-        round: AtomicU32::new(0),
-        members: cores.len() as u32,
-    };
+    let barrier = SpinBarrier::new(cores.len() as u64);
     // How many repetitions come next; 0 is the end.
     let wanted = AtomicU64::new(0);
     let (barrier, wanted, work) = (&barrier, &wanted, &work);
