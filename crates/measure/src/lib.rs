@@ -12,7 +12,7 @@
 //! conditions      processor, command line, and what other programs took meanwhile
 //! statistics      median, quantiles, spread
 //! sizes           message sizes as they are written on command lines
-//! columns         text in columns
+//! columns, table  text in columns; tables for a terminal and as Markdown
 //! plot            charts and heat maps, as SVG or PNG
 //! output          standard output, standard error, and files that are whole at any time
 //! temporary       folders for what a command passes to the programs that it starts
@@ -32,6 +32,7 @@ pub mod sampling;
 pub mod settings;
 pub mod sizes;
 mod sync;
+pub mod table;
 pub mod target;
 pub mod temporary;
 pub mod threads;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Message sizes as they are written on command lines.
+//! Sizes as they are written on command lines and in tables.
+
+use algorithms::number;
 
 /// Largest message that can be asked for.
 const LARGEST: usize = 1 << 30;
@@ -31,22 +33,31 @@ pub fn sizes(text: &str) -> Result<Sizes, String> {
 }
 
 fn size(text: &str) -> Result<usize, String> {
-    let (number, shift) = match text.trim_end_matches(['K', 'k', 'M', 'm', 'G', 'g']) {
-        number if number.len() == text.len() => (number, 0),
-        number => match &text[number.len()..] {
-            "K" | "k" => (number, 10),
-            "M" | "m" => (number, 20),
-            "G" | "g" => (number, 30),
-            unit => return Err(format!("'{unit}' is no unit; expected K, M or G")),
-        },
-    };
-    let number: usize = number
-        .parse()
-        .map_err(|_| format!("'{text}' is no size such as 0, 64 or 4M"))?;
-    number
-        .checked_mul(1 << shift)
-        .filter(|size| *size <= LARGEST)
-        .ok_or_else(|| format!("{text} is more than {LARGEST} bytes"))
+    let size = number(text).and_then(|bytes| usize::try_from(bytes).ok());
+    let size = size.ok_or_else(|| format!("'{text}' is no size such as 0, 64 or 4M"))?;
+    match size <= LARGEST {
+        true => Ok(size),
+        false => Err(format!("{text} is more than {LARGEST} bytes")),
+    }
+}
+
+/// One size of what is only computed, not sent.
+///
+/// # Errors
+/// What is no size, or too large.
+pub fn bytes<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
+    let found = number(text).filter(|&bytes| bytes <= 1 << 40);
+    let found = found.and_then(|bytes| T::try_from(bytes).ok());
+    found.ok_or_else(|| "expected a size such as 0, 64 or 4M, up to 1024G".to_owned())
+}
+
+/// A size for tables: with the largest unit of which it is a multiple.
+pub fn show(size: usize) -> String {
+    match size {
+        size if size >= 1 << 20 && size % (1 << 20) == 0 => format!("{} MiB", size >> 20),
+        size if size >= 1 << 10 && size % (1 << 10) == 0 => format!("{} KiB", size >> 10),
+        _ => format!("{size} B"),
+    }
 }
 
 #[cfg(test)]
@@ -65,5 +76,16 @@ mod tests {
         for text in ["", "x", "-1", "1KK", "4T", "2G", "1..x"] {
             assert!(sizes(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn one_size_has_a_bound() {
+        assert_eq!(bytes::<u64>("1024G"), Ok(1 << 40));
+        assert!(bytes::<u64>("1025G").is_err() && bytes::<u16>("64K").is_err());
+    }
+
+    #[test]
+    fn sizes_are_shown_with_the_largest_unit_that_fits() {
+        assert_eq!([100, 4096, 3 << 20].map(show), ["100 B", "4 KiB", "3 MiB"]);
     }
 }

@@ -11,7 +11,7 @@
 //! run -> round              what is measured when, row by row of the table in `bench_rank::measurement`
 //! round -> job -> ranks     one job a measurement; rank 0 prints values
 //! measure::yardstick        libraries of a row again until all met cores at one distance, and what of it counts
-//! results -> table, plot, JSON
+//! results -> tables, plot, JSON
 //! rendezvous                the same of long messages whose order is forced, with the curves that the cost model predicts
 //! threads                   message rates of several threads, a command of its own
 //! ```
@@ -22,7 +22,7 @@ mod rendezvous;
 mod results;
 mod round;
 mod run;
-mod table;
+mod tables;
 mod targets;
 mod threads;
 

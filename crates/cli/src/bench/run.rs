@@ -5,13 +5,14 @@ use bench_rank::measurement::{Axis, MEASUREMENTS, Measurement};
 use measure::conditions::{command_line, processor};
 use measure::output::{print, write};
 use measure::settings;
+use measure::table::Form;
 use measure::target::Target;
 use measure::yardstick::comparable;
 
 use super::options::{BenchOptions, OtherBench};
 use super::results::{Library, Results};
 use super::round::{JobPlan, PlannedRow, Rounds};
-use super::table::{self, Form};
+use super::tables;
 use super::{plot, targets, threads};
 
 /// Largest message whose skew is varied, unless all that are asked for are larger.
@@ -58,7 +59,7 @@ pub(crate) fn run(options: &BenchOptions) -> Result<(), String> {
         ..Results::default()
     };
     let (results, all_went_well) = measure_all(options, &targets, &steps, head)?;
-    print(&table::render(&results, Form::Terminal))?;
+    print(&tables::render(&results, Form::Terminal))?;
     write_files(options, &results)?;
     write_plots(options, &results)?;
     all_went_well
@@ -160,7 +161,7 @@ pub(super) fn write_files(options: &BenchOptions, results: &Results) -> Result<(
         write(file, text.as_bytes())?;
     }
     if let Some(file) = &options.markdown {
-        write(file, table::render(results, Form::Markdown).as_bytes())?;
+        write(file, tables::render(results, Form::Markdown).as_bytes())?;
     }
     Ok(())
 }

@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use algorithms::{Algorithm, Case, Cost, Operation, Rule, Table, number, short};
+use algorithms::{Algorithm, Case, Cost, Operation, Rule, Table, short};
 use clap::Args;
 use measure::settings;
+use measure::sizes::bytes;
 use serde_json::json;
 
 /// Options of `rankpoint explain coll`.
@@ -20,7 +21,7 @@ pub(crate) struct CollOptions {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     ranks: u32,
     /// Packed bytes of the vector, or of one rank's block; takes K, M, G
-    #[arg(long, default_value = "0", value_parser = bytes)]
+    #[arg(long, default_value = "0", value_parser = bytes::<usize>)]
     bytes: usize,
     /// Number of nodes
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
@@ -59,12 +60,6 @@ fn operation(name: &str) -> Result<Operation, String> {
         let names: Vec<&str> = Operation::ALL.iter().map(|one| one.name()).collect();
         format!("expected one of {}", names.join(", "))
     })
-}
-
-fn bytes(text: &str) -> Result<usize, String> {
-    let found = number(text).filter(|&bytes| bytes <= 1 << 40);
-    let found = found.and_then(|bytes| usize::try_from(bytes).ok());
-    found.ok_or_else(|| "expected a size such as 0, 64 or 4M, up to 1024G".to_owned())
 }
 
 /// Runs `rankpoint explain coll`.

@@ -8,10 +8,10 @@ use bench_rank::threads::{Mode, RATES, RatePlan};
 use measure::conditions::{Ticks, command_line, processor};
 use measure::job;
 use measure::output::{self, tell};
+use measure::table::Form;
 use measure::target::{self, Target};
 
 use super::super::results::Library;
-use super::super::table::Form;
 use super::ThreadsOptions;
 use super::options::{Fabric, Locks, Progress, Sharing};
 use super::page;

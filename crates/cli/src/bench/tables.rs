@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The results as tables, for a terminal and as Markdown.
 
-use std::fmt::Write as _;
-
 use bench_rank::measurement::{Axis, MEASUREMENTS, Measurement};
+use measure::sizes::show;
+use measure::table::{Form, Table, capitalise, head};
 use measure::yardstick::alike;
 
 use super::rendezvous;
@@ -17,21 +17,6 @@ const APART: &str = "!";
 
 /// The mark of values that are fewer than asked for.
 const LIMITED: &str = "^";
-
-/// A table before it has a form.
-pub(super) struct Table {
-    pub(super) title: String,
-    pub(super) text: String,
-    pub(super) header: Vec<String>,
-    pub(super) rows: Vec<Vec<String>>,
-}
-
-/// The form of a table.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Form {
-    Terminal,
-    Markdown,
-}
 
 /// All tables of the results, after the conditions.
 pub(super) fn render(results: &Results, form: Form) -> String {
@@ -88,22 +73,6 @@ fn conditions(results: &Results, form: Form) -> String {
     head(&results.command, &lines, form)
 }
 
-/// What stands above all tables: the command and the conditions.
-pub(super) fn head(command: &str, lines: &[String], form: Form) -> String {
-    let (prefix, end) = match form {
-        Form::Terminal => ("", "\n"),
-        Form::Markdown => ("* ", "\n\n"),
-    };
-    let mut text = String::new();
-    if form == Form::Markdown {
-        text = format!("Measured by `{command}`:\n\n");
-    }
-    for line in lines {
-        text.push_str(&format!("{prefix}{line}\n"));
-    }
-    text + end
-}
-
 /// One library: a row for each size, a column for each measurement.
 fn side_by_side(results: &Results, sized: &[&'static Measurement]) -> Vec<Table> {
     let mut sizes: Vec<usize> = sized
@@ -127,7 +96,7 @@ fn side_by_side(results: &Results, sized: &[&'static Measurement]) -> Vec<Table>
     let mut header = vec!["size".to_owned()];
     header.extend(sized.iter().map(|row| row.title.to_lowercase()));
     let rows = sizes.iter().map(|&size| {
-        let mut cells = vec![show_size(size)];
+        let mut cells = vec![show(size)];
         cells.extend(sized.iter().map(|row| cell(row, size)));
         cells
     });
@@ -142,7 +111,7 @@ fn side_by_side(results: &Results, sized: &[&'static Measurement]) -> Vec<Table>
 /// Several libraries: a row for each size, a column for each library.
 pub(super) fn compared(results: &Results, measurement: &'static Measurement) -> Table {
     let rows = results.keys(measurement).into_iter().map(|key| {
-        let mut cells = vec![show_size(key.size_bytes)];
+        let mut cells = vec![show(key.size_bytes)];
         cells.extend(values(results, key));
         cells
     });
@@ -159,11 +128,7 @@ fn collectives(results: &Results) -> Vec<Table> {
     let mut tables = Vec::new();
     for measurement in with_axis(results, Axis::Blocks) {
         let rows = results.keys(measurement).into_iter().map(|key| {
-            let mut cells = vec![format!(
-                "{}, {} ranks",
-                show_size(key.size_bytes),
-                key.ranks
-            )];
+            let mut cells = vec![format!("{}, {} ranks", show(key.size_bytes), key.ranks)];
             cells.extend(values(results, key));
             cells
         });
@@ -242,72 +207,6 @@ fn values(results: &Results, key: PointKey) -> Vec<String> {
         cells.push(show(results.ratio_to_best_peer(key)));
     }
     cells
-}
-
-pub(super) fn show_size(size: usize) -> String {
-    match size {
-        size if size >= 1 << 20 && size % (1 << 20) == 0 => format!("{} MiB", size >> 20),
-        size if size >= 1 << 10 && size % (1 << 10) == 0 => format!("{} KiB", size >> 10),
-        _ => format!("{size} B"),
-    }
-}
-
-impl Table {
-    /// The table as text.
-    pub(super) fn render(&self, form: Form) -> String {
-        let columns = self.header.len();
-        let mut widths: Vec<usize> = self.header.iter().map(String::len).collect();
-        for row in &self.rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.len());
-            }
-        }
-        let (open, between, close) = match form {
-            Form::Terminal => ("", "  ", ""),
-            Form::Markdown => ("| ", " | ", " |"),
-        };
-        let line = |cells: &[String]| {
-            let padded: Vec<String> = cells
-                .iter()
-                .zip(&widths)
-                .enumerate()
-                .map(|(column, (cell, &width))| match column {
-                    0 => format!("{cell:<width$}"),
-                    _ => format!("{cell:>width$}"),
-                })
-                .collect();
-            format!("{open}{}{close}\n", padded.join(between))
-        };
-        let mut text = match form {
-            Form::Terminal => format!("{}\n", self.title),
-            Form::Markdown => format!("### {}\n\n", self.title),
-        };
-        if !self.text.is_empty() {
-            // Writing to a string cannot fail.
-            let _ = match form {
-                Form::Terminal => writeln!(text, "({})", self.text),
-                Form::Markdown => writeln!(text, "{}.\n", capitalise(&self.text)),
-            };
-        }
-        text.push_str(&line(&self.header));
-        if form == Form::Markdown {
-            let mut rule = vec!["---".to_owned()];
-            rule.extend(std::iter::repeat_n("---:".to_owned(), columns - 1));
-            text.push_str(&format!("| {} |\n", rule.join(" | ")));
-        }
-        for row in &self.rows {
-            text.push_str(&line(row));
-        }
-        text.push('\n');
-        text
-    }
-}
-
-fn capitalise(text: &str) -> String {
-    let mut characters = text.chars();
-    characters.next().map_or(String::new(), |first| {
-        first.to_uppercase().collect::<String>() + characters.as_str()
-    })
 }
 
 #[cfg(test)]
