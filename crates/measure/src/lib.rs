@@ -14,6 +14,7 @@
 //! sizes           message sizes as they are written on command lines
 //! columns, table  text in columns; tables for a terminal and as Markdown
 //! plot            charts and heat maps, as SVG or PNG
+//! progress        bars that show how far a run is
 //! output          standard output, standard error, and files that are whole at any time
 //! temporary       folders for what a command passes to the programs that it starts
 //! ```
@@ -28,6 +29,7 @@ pub mod job;
 pub mod network;
 pub mod output;
 pub mod plot;
+pub mod progress;
 pub mod sampling;
 pub mod settings;
 pub mod sizes;

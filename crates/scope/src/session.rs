@@ -294,13 +294,3 @@ pub(crate) fn time_after(
     }
     (whole - clock_ns * repetitions as f64).max(0.0)
 }
-
-/// What two readings of the clock right after each other are apart, in nanoseconds.
-pub(crate) fn clock_ns() -> f64 {
-    const READINGS: usize = 2000;
-    let mut apart: Vec<f64> = (0..READINGS)
-        .map(|_| Instant::now().elapsed().as_nanos() as f64)
-        .collect();
-    apart.sort_by(f64::total_cmp);
-    apart[READINGS / 2]
-}

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What calls cost that start and test messages, for `rankpoint scope`.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use measure::statistics::median;
-use measure::yardstick::line_stream::clock_ns;
+use measure::sampling::{clock_ns, stay_quiet};
 
 use crate::mpi::{Mpi, PersistentSends, Window};
 use crate::options::RankOptions;
@@ -19,14 +18,11 @@ const BATCH: usize = 8;
 const SAMPLES: usize = 300;
 /// The other side makes no call for so long: longer than a batch takes.
 const QUIET: Duration = Duration::from_micros(50);
-/// Readings of the clock whose median is subtracted.
-const CLOCK_SAMPLES: usize = 1000;
 
 /// Reports nanoseconds of a call of MPI_Isend, MPI_Start, MPI_Irecv, and of MPI_Test on what has not come, on rank 0.
 pub(crate) fn measure(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
     let size = options.sizes.first().copied().unwrap_or(8);
-    let clock: Vec<f64> = (0..CLOCK_SAMPLES).map(|_| clock_ns()).collect();
-    let clock = median(&clock);
+    let clock = clock_ns();
     let (data, mut slots) = (vec![1_u8; size], vec![2_u8; size.max(1) * BATCH]);
     let mut window = Window::new(BATCH);
     let other = 1 - mpi.rank;
@@ -44,7 +40,7 @@ pub(crate) fn measure(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
                 };
                 found[usize::from(is_persistent)].push(time);
             } else {
-                quiet();
+                stay_quiet(QUIET);
                 mpi.time_receives(&mut slots, size, (other, TAG), &mut window);
             }
         }
@@ -54,7 +50,7 @@ pub(crate) fn measure(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
             found[2].push(started);
             found[3].push(tested);
         } else {
-            quiet();
+            stay_quiet(QUIET);
             mpi.time_sends(&data, other, TAG, &mut window);
         }
     }
@@ -67,11 +63,4 @@ pub(crate) fn measure(mpi: &Mpi, options: &RankOptions) -> Result<(), String> {
         report(mpi, options, name, size, &each)?;
     }
     Ok(())
-}
-
-fn quiet() {
-    let start = Instant::now();
-    while start.elapsed() < QUIET {
-        std::hint::spin_loop();
-    }
 }

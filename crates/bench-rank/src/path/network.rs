@@ -5,15 +5,16 @@
 //! receives whose messages have come, and a poll that finds nothing. Ping-pongs of both take turns. Several messages are sent and received
 //! in a row: after a rest the first one finds cold caches, which a ping-pong does not.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use measure::sampling::{clock_ns, stay_quiet};
 use measure::statistics::median;
 
 use crate::mpi::{Mpi, Window};
 use crate::options::RankOptions;
 use crate::output::report;
 use crate::path::network_link::{NetworkLink, SENDS};
-use crate::path::parts::{clock_median, gathered, timed};
+use crate::path::parts::{gathered, timed};
 
 /// Name of the job that measures parts of messages between hosts.
 pub const NETWORK_PARTS: &str = "model-network-parts";
@@ -172,7 +173,7 @@ fn round_trip(mpi: &Mpi, exchange: &mut impl Exchange) {
 
 /// Nanoseconds of sends of rank 0, and of receives of rank 1 whose messages have come, of so many in a row.
 fn alone(mpi: &Mpi, in_a_row: usize, exchange: &mut impl Exchange) -> [Vec<f64>; 2] {
-    let clock = clock_median();
+    let clock = clock_ns();
     // The first messages connect both ranks.
     round_trip(mpi, exchange);
     let mut own = Vec::with_capacity(SAMPLES);
@@ -184,10 +185,7 @@ fn alone(mpi: &Mpi, in_a_row: usize, exchange: &mut impl Exchange) -> [Vec<f64>;
             exchange.finish();
             exchange.receive();
         } else {
-            let start = Instant::now();
-            while start.elapsed() < QUIET {
-                std::hint::spin_loop();
-            }
+            stay_quiet(QUIET);
             let all = timed(clock, || (0..in_a_row).for_each(|_| exchange.receive()));
             own.push(all / in_a_row as f64);
             exchange.send();
@@ -200,7 +198,7 @@ fn alone(mpi: &Mpi, in_a_row: usize, exchange: &mut impl Exchange) -> [Vec<f64>;
 /// Nanoseconds of polls that find nothing, of libfabric and of MPI, on rank 0.
 fn fruitless_polls(mpi: &Mpi, link: &mut NetworkLink<'_>) -> (Vec<f64>, Vec<f64>) {
     let (mut window, mut slot) = (Window::new(1), [0_u8; 8]);
-    let clock = clock_median();
+    let clock = clock_ns();
     let (mut raw, mut own) = (Vec::new(), Vec::new());
     mpi.barrier();
     if mpi.rank == 0 {

@@ -8,8 +8,8 @@
 
 use std::time::{Duration, Instant};
 
+use measure::sampling::{clock_ns, stay_quiet};
 use measure::statistics::median;
-use measure::yardstick::line_stream::clock_ns;
 
 use crate::mpi::{Mpi, Tags, Window};
 use crate::options::RankOptions;
@@ -36,8 +36,6 @@ const QUIET: Duration = Duration::from_micros(100);
 /// Windows of receives that name no rank: how many make a sample, and how long they are.
 const NULL_WINDOWS: usize = 200;
 const NULL_DEPTHS: [usize; 2] = [1, 9];
-/// Readings of the clock whose median is subtracted.
-const CLOCK_SAMPLES: usize = 1000;
 
 /// Reports, of blocking calls, `send` (of a batch) and `receive` (of its first message) for each size on two cores, and `send_alone` and
 /// `receive_alone` of batches of the first size on one; of windows, `send_window` and `take_window` on two cores, and `send_once`,
@@ -106,7 +104,7 @@ fn look(mpi: &Mpi, options: &RankOptions, distances: &mut Vec<f64>) {
 fn null_waits(mpi: &Mpi) -> Vec<f64> {
     let mut windows = NULL_DEPTHS.map(Window::new);
     let [short, long] = NULL_DEPTHS.map(|depth| depth as f64);
-    let clock = clock_median();
+    let clock = clock_ns();
     let mut waits = Vec::with_capacity(SAMPLES);
     for _ in 0..SAMPLES {
         let [one, more] = windows.each_mut().map(|window| {
@@ -122,7 +120,7 @@ fn null_waits(mpi: &Mpi) -> Vec<f64> {
 /// Nanoseconds of so many sends, and of the first receive, whose messages have come, each on a core of its own.
 fn apart(mpi: &Mpi, size: usize, batch: usize) -> Result<[Vec<f64>; 2], String> {
     let (data, mut room) = (vec![1_u8; size], vec![2_u8; size]);
-    let clock = clock_median();
+    let clock = clock_ns();
     let mut own = Vec::with_capacity(SAMPLES);
     for _ in 0..SAMPLES {
         mpi.barrier();
@@ -133,7 +131,7 @@ fn apart(mpi: &Mpi, size: usize, batch: usize) -> Result<[Vec<f64>; 2], String> 
             own.push(timed(clock, || (0..batch).for_each(|_| send())));
             (0..batch).for_each(|_| receive());
         } else {
-            quiet();
+            stay_quiet(QUIET);
             own.push(timed(clock, &mut receive));
             (1..batch).for_each(|_| receive());
             (0..batch).for_each(|_| send());
@@ -152,7 +150,7 @@ fn together(
     batch: usize,
 ) -> Result<[Vec<f64>; 2], String> {
     let (data, mut room) = (vec![1_u8; size], vec![2_u8; size]);
-    let clock = clock_median();
+    let clock = clock_ns();
     let core = OneCore::enter(mpi, options.effort.line)?;
     let times = (0..SAMPLES).map(|_| {
         core.take_turn(|| match mpi.rank {
@@ -171,7 +169,7 @@ fn together(
 fn windows_apart(mpi: &Mpi, size: usize, depth: usize) -> Result<[Vec<f64>; 2], String> {
     let (data, mut slots) = (vec![1_u8; size], vec![2_u8; size.max(1) * depth]);
     let mut window = Window::new(depth);
-    let clock = clock_median();
+    let clock = clock_ns();
     let mut own = Vec::with_capacity(SAMPLES);
     for _ in 0..SAMPLES {
         if mpi.rank == 0 {
@@ -182,7 +180,7 @@ fn windows_apart(mpi: &Mpi, size: usize, depth: usize) -> Result<[Vec<f64>; 2], 
         }
         let meanwhile = |mpi: &Mpi| {
             mpi.barrier();
-            quiet();
+            stay_quiet(QUIET);
         };
         let from = (0, TAG);
         let times = mpi.time_posts_and_wait(&mut slots, size, from, &mut window, meanwhile);
@@ -202,7 +200,7 @@ fn windows_together(
 ) -> Result<[Vec<f64>; 3], String> {
     let (data, mut slots) = (vec![1_u8; size], vec![2_u8; size.max(1) * depth]);
     let mut window = Window::new(depth);
-    let clock = clock_median();
+    let clock = clock_ns();
     let (mut own, mut posts) = (Vec::new(), Vec::new());
     let core = OneCore::enter(mpi, options.effort.line)?;
     for _ in 0..SAMPLES {
@@ -240,19 +238,6 @@ pub(crate) fn timed(clock: f64, action: impl FnOnce()) -> f64 {
     let start = Instant::now();
     action();
     (start.elapsed().as_nanos() as f64 - clock).max(0.0)
-}
-
-/// The median time that one reading of the clock takes, in nanoseconds.
-pub(crate) fn clock_median() -> f64 {
-    let clock: Vec<f64> = (0..CLOCK_SAMPLES).map(|_| clock_ns()).collect();
-    median(&clock)
-}
-
-fn quiet() {
-    let start = Instant::now();
-    while start.elapsed() < QUIET {
-        std::hint::spin_loop();
-    }
 }
 
 /// Sends that wait for their receiver are no sends alone.

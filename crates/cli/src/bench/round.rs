@@ -7,10 +7,10 @@
 use std::time::{Duration, Instant};
 
 use bench_rank::measurement::{Clock, Measurement, Unit};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use measure::conditions::Ticks;
 use measure::job;
 use measure::output::tell;
+use measure::progress::{ProgressBar, moving_bar};
 use measure::target::InitLevel;
 use measure::target::Target;
 use measure::yardstick::alike::{self, Chosen, SAME, Sample};
@@ -27,6 +27,9 @@ const FIRST_LOOKS: u32 = 5;
 
 /// Part of the processors that other programs may take without being told of.
 const MUCH: f64 = 0.03;
+
+/// The bar, and how much time is left.
+const STYLE: &str = "{prefix} [{bar:30}] {pos}/{len} {msg} {elapsed}, {eta} left";
 
 /// What one job of a library measures.
 pub(super) struct JobPlan {
@@ -104,7 +107,10 @@ impl<'a> Rounds<'a> {
             head,
             start: Instant::now(),
             ticks: Ticks::now(),
-            bar: progress_bar(options, turns * targets.len()),
+            bar: match options.quiet {
+                true => ProgressBar::hidden(),
+                false => moving_bar(turns * targets.len(), STYLE),
+            },
             done: 0,
             slow: Vec::new(),
             failed: Vec::new(),
@@ -439,20 +445,6 @@ impl<'a> Rows for Rounds<'a> {
         }
         write_files(self.options, &self.results(taken))
     }
-}
-
-fn progress_bar(options: &BenchOptions, jobs: usize) -> ProgressBar {
-    if options.quiet {
-        return ProgressBar::hidden();
-    }
-    // Hidden by itself when standard error is no terminal.
-    let bar = ProgressBar::with_draw_target(Some(jobs as u64), ProgressDrawTarget::stderr());
-    let style = "{prefix} [{bar:30}] {pos}/{len} {msg} {elapsed}, {eta} left";
-    if let Ok(style) = ProgressStyle::with_template(style) {
-        bar.set_style(style.progress_chars("=> "));
-    }
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::time::Instant;
 use machine_profile::statistics::{median, spread};
 
 use super::cache_line::first_two_cores;
+use crate::sampling::clock_ns;
 use crate::sync::{AtomicU64, Ordering};
 use crate::threads::{Spot, bind};
 
@@ -37,15 +38,16 @@ pub fn measure() -> Option<LineCosts> {
             // A core that was allowed a moment ago may be gone: then there is no number, but nobody hangs.
             let is_bound = bind(spot.core).is_ok();
             let (barrier, lines) = &*shared;
+            let clock = clock_ns();
             let mut times = Vec::new();
             for repetition in 1..=REPETITIONS {
                 barrier.wait();
                 if is_writer {
-                    times.push(per_line(|| write(lines, repetition)));
+                    times.push(per_line(clock, || write(lines, repetition)));
                 }
                 barrier.wait();
                 if !is_writer {
-                    times.push(per_line(|| read(lines)));
+                    times.push(per_line(clock, || read(lines)));
                 }
             }
             is_bound.then(|| [median(&times), spread(&times)])
@@ -75,19 +77,11 @@ fn read(lines: &[Line]) {
     std::hint::black_box(sum.fold(0, u64::wrapping_add));
 }
 
-fn per_line(action: impl FnOnce()) -> f64 {
+fn per_line(clock: f64, action: impl FnOnce()) -> f64 {
     let start = Instant::now();
     action();
     let all = start.elapsed().as_nanos() as f64;
-    (all - clock_ns()).max(0.0) / LINES as f64
-}
-
-/// What reading the clock twice takes.
-pub fn clock_ns() -> f64 {
-    let start = Instant::now();
-    let first = start.elapsed();
-    let second = start.elapsed();
-    second.saturating_sub(first).as_nanos() as f64
+    (all - clock).max(0.0) / LINES as f64
 }
 
 #[cfg(test)]

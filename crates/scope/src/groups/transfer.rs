@@ -10,7 +10,7 @@ use measure::threads::{Spot, duo, sample_here};
 use crate::entry::Entry;
 use crate::kernels::keep;
 use crate::memory::{Mapping, memory_file};
-use crate::session::{Found, Outcome, Session, clock_ns, curve};
+use crate::session::{Found, Outcome, Session, curve};
 
 /// Sizes of messages.
 pub(super) const SIZES: [u64; 10] = [
@@ -62,7 +62,7 @@ fn one_copy(
     );
     let own = Mapping::touched(bytes)?;
     let (mine, theirs, own) = (&mine, &theirs, &own);
-    let clock_ns = clock_ns();
+    let clock_ns = measure::sampling::clock_ns();
     duo(
         spots,
         |[to, from]| {
