@@ -7,7 +7,6 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::hosts::HostOptions;
-use crate::output::tell;
 use crate::settings;
 
 /// First word of the command line that makes a command a rank of the job that it measures.
@@ -36,7 +35,7 @@ pub struct Target {
     /// Launcher with its flags, while there is a core for each rank.
     pub launcher: Vec<String>,
     /// Launcher with its flags for oversubscribed jobs; the same if empty.
-    #[serde(default, alias = "crowded_launcher")]
+    #[serde(default)]
     pub oversubscribed_launcher: Vec<String>,
     /// Launcher with its flags for ranks whose threads choose their cores; `launcher` if empty.
     #[serde(default)]
@@ -130,11 +129,6 @@ pub fn with_peers(
             sys::files::read_text(file).map_err(|error| format!("cannot read {shown}: {error}"))?;
         let peers: Vec<Target> =
             serde_json::from_str(&text).map_err(|error| format!("{shown}: {error}"))?;
-        if text.contains("\"crowded_launcher\"") {
-            tell(&format!(
-                "{shown}: notice: the key crowded_launcher is called oversubscribed_launcher now; the old name still works"
-            ));
-        }
         targets.extend(peers);
     }
     for target in &mut targets {

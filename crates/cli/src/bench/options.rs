@@ -36,7 +36,7 @@ pub(crate) struct BenchOptions {
     #[arg(long, default_value = "0..4M", value_parser = sizes)]
     pub(super) sizes: Sizes,
     /// Sizes of the blocks of collectives (one rank's part of the data), in multiples of 8 bytes
-    #[arg(long, alias = "pieces", default_value = "8,1K,64K,1M", value_parser = sizes)]
+    #[arg(long, default_value = "8,1K,64K,1M", value_parser = sizes)]
     pub(super) blocks: Sizes,
     /// Ranks of the measurements over ranks instead of the usual ones
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]

@@ -65,34 +65,24 @@ fn operation(name: &str) -> Result<Operation, String> {
 /// Runs `rankpoint explain coll`.
 pub(crate) fn run(options: &CollOptions) -> Result<(), String> {
     let file = options.table.clone().or_else(settings::coll_table);
-    let (table, problems) = match &file {
+    let (table, problems): (Table, Vec<String>) = match &file {
         None => (Table::builtin().clone(), Vec::new()),
         Some(file) => {
             let name = file.to_string_lossy();
             let text = sys::files::read_text(file)
                 .map_err(|error| format!("cannot read {name}: {error}"))?;
             let (table, problems) = Table::with(&name, &text);
-            let told = problems.iter().map(|problem| {
-                let outcome = if problem.is_notice {
-                    "notice"
-                } else {
-                    "left out"
-                };
-                (outcome, format!("{name}, {problem}"))
-            });
+            let told = problems.iter().map(|problem| format!("{name}, {problem}"));
             (table, told.collect())
         }
     };
     let answer = Answer::new(&table, options.operation, options.case());
     let text = if options.json {
         let mut all = answer.json(&table);
-        let texts: Vec<&String> = problems.iter().map(|(_, text)| text).collect();
-        all["problems"] = json!(texts);
+        all["problems"] = json!(problems);
         format!("{all:#}\n")
     } else {
-        let wrong = problems
-            .iter()
-            .map(|(outcome, text)| format!("{outcome}: {text}\n"));
+        let wrong = problems.iter().map(|text| format!("left out: {text}\n"));
         format!("{}{}", wrong.collect::<String>(), answer.text(&table))
     };
     std::io::stdout()
