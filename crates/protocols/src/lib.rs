@@ -24,6 +24,7 @@
 
 pub mod cost;
 mod eager;
+#[cfg(any(test, feature = "lab"))]
 pub mod emulator;
 mod flaw;
 mod names;
