@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use machine_profile::statistics::median;
 use serde_json::Value;
 
 use crate::{install, shell};
@@ -161,9 +162,7 @@ fn profiles_repeat(bin: &Path) -> Result<usize, String> {
 
 /// Prints a median and whether it is within its limit.
 fn say_verdict(name: &str, limit: f64, values: &[f64]) -> bool {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let median = sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN);
+    let median = median(values);
     let good = within(median, limit);
     let each: Vec<String> = values.iter().map(|value| format!("{value:.3}")).collect();
     shell::say(&format!(
@@ -205,11 +204,9 @@ fn point(bench: &Value, name: &str, of: impl Fn(&Value) -> Option<f64>) -> Optio
 
 /// The median of the distances between the cores at a point.
 fn distance_of(point: &Value) -> Option<f64> {
-    let mut values: Vec<f64> = (point["core_to_core_ns"].as_array()?.iter())
-        .filter_map(Value::as_f64)
-        .collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
+    let values = point["core_to_core_ns"].as_array()?.iter();
+    let values: Vec<f64> = values.filter_map(Value::as_f64).collect();
+    (!values.is_empty()).then(|| median(&values))
 }
 
 /// The number in a column of the line that begins with a name.

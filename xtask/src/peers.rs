@@ -216,7 +216,7 @@ impl Peer {
         });
         if !self.standard {
             let program = self.prefix().join("rankpoint-bench");
-            self.compile(ours, "crates/cli/src/bench/peer.c", &program)?;
+            self.compile(ours, "crates/bench-rank/peer/peer.c", &program)?;
             target["program"] = json!([program]);
         }
         Ok(target)

@@ -17,8 +17,6 @@ pub struct Problem {
     pub found: String,
     /// The text expected.
     pub expected: String,
-    /// Whether the line is a rule all the same, because an old name was used.
-    pub is_notice: bool,
 }
 
 impl fmt::Display for Problem {
@@ -28,7 +26,6 @@ impl fmt::Display for Problem {
             column,
             found,
             expected,
-            is_notice: _,
         } = self;
         let found = match found.as_str() {
             "" => "the end of the line".to_owned(),
@@ -63,7 +60,6 @@ impl<'a> Word<'a> {
             column: self.column,
             found: self.text.to_owned(),
             expected: expected.into(),
-            is_notice: false,
         }
     }
 }
@@ -76,10 +72,6 @@ pub(crate) fn rules(text: &str) -> (Vec<Rule>, Vec<Problem>) {
         match rule(line) {
             Ok(None) => {}
             Ok(Some(rule)) => {
-                problems.extend(old_key(line).map(|problem| Problem {
-                    line: line_number,
-                    ..problem
-                }));
                 rules.push(Rule {
                     line: line_number,
                     ..rule
@@ -92,17 +84,6 @@ pub(crate) fn rules(text: &str) -> (Vec<Rule>, Vec<Problem>) {
         }
     }
     (rules, problems)
-}
-
-/// The notice for a rule that uses the old name of a key.
-fn old_key(line: &str) -> Option<Problem> {
-    let word = words(line)
-        .into_iter()
-        .find(|word| word.text.starts_with(OLD_KEY))?;
-    Some(Problem {
-        is_notice: true,
-        ..word.problem("oversubscribed=, its new name")
-    })
 }
 
 fn words(line: &str) -> Vec<Word<'_>> {
@@ -153,9 +134,7 @@ fn rule(line: &str) -> Result<Option<Rule>, Problem> {
         let again = match (index, name) {
             _ if !word.text.contains('=') => return Err(word.problem(KEYS)),
             (Some(index), _) => conditions[index].replace(range(value)?).is_some(),
-            (None, "oversubscribed" | "crowded") => {
-                oversubscribed.replace(yes_or_no(value)?).is_some()
-            }
+            (None, "oversubscribed") => oversubscribed.replace(yes_or_no(value)?).is_some(),
             (None, "commutative") => commutative.replace(yes_or_no(value)?).is_some(),
             (None, "use") => used.replace(algorithm(operation, value)?).is_some(),
             _ => return Err(word.problem(KEYS)),
@@ -183,8 +162,6 @@ fn rule(line: &str) -> Result<Option<Rule>, Problem> {
     }))
 }
 
-/// The old name of `oversubscribed=`.
-const OLD_KEY: &str = "crowded=";
 const CONDITIONS: [&str; 5] = ["ranks", "nodes", "bytes", "total", "share"];
 const KEYS: &str = "ranks=RANGE, nodes=RANGE, bytes=RANGE, total=RANGE, share=RANGE, oversubscribed=yes|no, commutative=yes|no or use=ALGORITHM";
 const RANGE: &str = "N, A..B, A.., ..B or *, with numbers that may end in K, M or G";
@@ -395,25 +372,5 @@ mod tests {
         let verdicts = table.examine(Operation::Scan, &case);
         assert_eq!(verdicts.len(), 1);
         assert_eq!(verdicts[0].place, "mine:2");
-    }
-
-    #[test]
-    fn the_old_name_of_a_key_works_with_a_notice() {
-        let line = "bcast crowded=yes use=tree";
-        let (old, problems) = rules(line);
-        let (new, none) = rules("bcast oversubscribed=yes use=tree");
-        assert_eq!((old, none), (new, Vec::new()));
-        assert_eq!(
-            problems,
-            [Problem {
-                line: 1,
-                column: 7,
-                found: "crowded=yes".to_owned(),
-                expected: "oversubscribed=, its new name".to_owned(),
-                is_notice: true,
-            }]
-        );
-        let again = "bcast crowded=yes oversubscribed=no use=tree";
-        assert_eq!(rules(again).0, []);
     }
 }

@@ -13,11 +13,12 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use endpoints::area::{self, MOST_PER_PROCESS};
+use measure::settings;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
-use crate::{interpose, settings};
+use crate::interpose;
 
 /// Of the tree that this program is installed in.
 const PROXY: &str = "lib/rankpoint/rankpoint-endpoint-proxy";

@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use clap::Args;
+use measure::columns::table;
+use measure::settings;
 use mpi_abi_sys::{Library, MPI_H};
 
-use crate::columns::table;
 use crate::profile::ProfileOptions;
 use crate::profile_readers::{Reading, readings};
-use crate::settings;
 
 /// Options of `rankpoint info`.
 #[derive(Args)]
@@ -70,7 +70,7 @@ fn about(options: &InfoOptions) -> Result<String, String> {
     let warnings: Vec<&str> = (table.lines())
         .filter_map(|line| line.strip_prefix('\t'))
         .collect();
-    let version = crate::mpi::version(&library);
+    let version = bench_rank::version(&library);
     let profile = machine_profile(&options.profile)?;
     let text = if options.json {
         let all = serde_json::json!({

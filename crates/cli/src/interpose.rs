@@ -9,8 +9,9 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use measure::{settings, temporary};
+
 use crate::profile::ProfileOptions;
-use crate::{settings, temporary};
 
 /// Of the tree that this program is installed in.
 const DISPATCHER: &str = "lib/rankpoint/interpose/libmpi_abi.so.1";

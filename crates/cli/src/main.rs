@@ -21,24 +21,18 @@
 
 mod account;
 mod bench;
-mod columns;
 mod commplan;
 mod endpoints;
 mod explain;
 mod info;
 mod interpose;
 mod model;
-mod mpi;
 mod network;
-mod plot;
 mod profile;
 mod profile_readers;
 mod resources;
 mod scope;
-mod settings;
 mod stencil;
-mod sync;
-mod temporary;
 mod tune;
 mod vci_plan;
 
@@ -108,9 +102,9 @@ fn main() -> ExitCode {
     let first = arguments.next();
     if first
         .as_ref()
-        .is_some_and(|word| word == bench::RANK_COMMAND)
+        .is_some_and(|word| word == measure::target::RANK_COMMAND)
     {
-        return finish(bench::run_rank(arguments));
+        return finish(bench_rank::run_rank(arguments));
     }
     if first
         .as_ref()
@@ -121,7 +115,6 @@ fn main() -> ExitCode {
     if first.is_some_and(|word| word == scope::WATCHER_COMMAND) {
         return finish(::scope::run_watcher(std::env::args().skip(2)));
     }
-    tell_renamed(std::env::args());
     let line = match CommandLine::try_parse_from(spelled_out(std::env::args_os())) {
         Ok(line) => line,
         Err(told) => return say(&told),
@@ -158,30 +151,6 @@ fn spelled_out(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     words
 }
 
-/// Options with a new name: the old one, and the new one. The old names stay as aliases.
-const RENAMED: [(&str, &str); 1] = [("--pieces", "--blocks")];
-
-/// Prints a notice for each option that is given by its old name.
-fn tell_renamed(arguments: impl Iterator<Item = String>) {
-    for notice in renamed(arguments) {
-        // A closed standard error gets no notice.
-        drop(writeln!(std::io::stderr(), "rankpoint: notice: {notice}"));
-    }
-}
-
-fn renamed(arguments: impl Iterator<Item = String>) -> Vec<String> {
-    // The words of `rankpoint run` belong to mpiexec and the program.
-    let words: Vec<String> = arguments.skip(1).collect();
-    if words.first().is_some_and(|word| word == "run") {
-        return Vec::new();
-    }
-    let given = |old: &str| words.iter().any(|word| word.split('=').next() == Some(old));
-    let notices = RENAMED.iter().filter(|(old, _)| given(old));
-    notices
-        .map(|(old, new)| format!("{old} is called {new} now; the old name still works"))
-        .collect()
-}
-
 /// Prints an error of the command line, or a text that was asked for.
 fn say(told: &clap::Error) -> ExitCode {
     match told.print() {
@@ -201,24 +170,5 @@ fn finish(outcome: Result<(), String>) -> ExitCode {
             drop(writeln!(std::io::stderr(), "rankpoint: {text}"));
             ExitCode::FAILURE
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn notices(line: &str) -> Vec<String> {
-        renamed(line.split(' ').map(str::to_owned))
-    }
-
-    #[test]
-    fn options_by_their_old_names_give_a_notice_and_work() {
-        let line = "rankpoint bench --only collectives --pieces=8,1K";
-        let notice = "--pieces is called --blocks now; the old name still works";
-        assert_eq!(notices(line), [notice]);
-        assert!(CommandLine::try_parse_from(line.split(' ')).is_ok());
-        assert!(notices("rankpoint bench --blocks 8").is_empty());
-        assert!(notices("rankpoint run -n 2 program --pieces 3").is_empty());
     }
 }

@@ -1,51 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The networks between hosts that libfabric offers here, and which of them is used; `rankpoint info --network` prints them.
 
-use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::io;
 
-use fabric::ofi::{Choice, Chosen, Library, choose, offers};
-
-use crate::settings;
-
-/// libfabric, and which of its networks the settings name.
-pub(crate) struct Network {
-    pub(crate) library: Library,
-    provider: Option<String>,
-    interface: Option<String>,
-}
-
-impl Network {
-    /// Loads libfabric.
-    ///
-    /// # Errors
-    /// When it cannot be loaded.
-    pub(crate) fn open() -> Result<Self, String> {
-        let text = |name: &str| {
-            let value = settings::variable(name)?;
-            (!value.is_empty()).then(|| value.to_string_lossy().into_owned())
-        };
-        let file = text("RANKPOINT_LIBFABRIC").map(OsString::from);
-        Ok(Self {
-            library: Library::open(file.as_deref()).map_err(|error| error.to_string())?,
-            provider: text("RANKPOINT_PROVIDER"),
-            interface: text("RANKPOINT_INTERFACE"),
-        })
-    }
-
-    /// The provider and the interface that Rankpoint uses here.
-    ///
-    /// # Errors
-    /// When none fits.
-    pub(crate) fn choose(&self) -> io::Result<Chosen<'_>> {
-        let choice = Choice {
-            provider: self.provider.as_deref(),
-            interface: self.interface.as_deref(),
-        };
-        choose(&self.library, &choice)
-    }
-}
+use fabric::ofi::offers;
+use measure::network::Network;
 
 /// The report.
 ///

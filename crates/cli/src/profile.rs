@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use machine_profile::{Foreign, Host, Kind, Profile};
-
-use crate::settings;
+use measure::settings;
 
 /// Which profile is read.
 #[derive(Args, Clone, Debug, Default)]

@@ -9,11 +9,10 @@ use channels::{
     vci_plan_in_use, vci_plans,
 };
 use fabric::ofi::{Choice, Library, Sharing, choose};
+use measure::columns::table;
+use measure::settings;
 use serde_json::{Value, json};
 use sys::limits::open_files_limit;
-
-use crate::columns::table;
-use crate::settings;
 
 /// The plans of VCIs on a provider.
 pub(crate) struct Plans {

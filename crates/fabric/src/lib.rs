@@ -8,7 +8,7 @@
 //! (`network`, `ofi`).
 //!
 //! The fabric knows no MPI: it moves words and bytes, whose meaning the engine defines. In tests, a deterministic network inside one
-//! process replaces the rings (`sim`).
+//! process replaces the rings (`sim`, with the feature `lab`).
 
 pub mod added;
 pub mod area;
@@ -34,7 +34,7 @@ pub mod peers;
 pub mod regions;
 pub mod ring;
 pub mod segment;
-#[cfg(not(loom))]
+#[cfg(all(not(loom), any(test, feature = "lab")))]
 pub mod sim;
 pub mod trace;
 #[cfg(not(loom))]

@@ -95,6 +95,7 @@ mod profile;
 mod read;
 mod sample;
 mod section;
+pub mod statistics;
 mod surface;
 mod write;
 

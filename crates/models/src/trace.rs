@@ -7,6 +7,8 @@
 //! Source of the recipes: R. Zambre, *Exascalable Communication for Modern Supercomputing* (University of California, Irvine,
 //! 2020), chapter 2.
 
+use machine_profile::statistics::quantile;
+
 use crate::Error;
 
 /// Where a packet goes.
@@ -264,14 +266,6 @@ pub fn components(rows: &[Row], completions: u64, core: CoreTimes) -> Option<Rec
 
 fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-}
-
-/// A quantile of sorted values, straight between them.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let place = share * (sorted.len() - 1) as f64;
-    let below = place.floor() as usize;
-    let above = (below + 1).min(sorted.len() - 1);
-    sorted[below] + (place - place.floor()) * (sorted[above] - sorted[below])
 }
 
 fn named<T: Copy>(all: &[(&str, T)], name: &str) -> Option<T> {

@@ -25,6 +25,7 @@
 mod choice;
 pub mod cost;
 mod eager;
+#[cfg(any(test, feature = "lab"))]
 pub mod emulator;
 mod flaw;
 mod names;

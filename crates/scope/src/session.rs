@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use layout_cuda::Driver;
 use machine_profile::{Axis, Cost, Curve, Matrix, Place, PlaceKind, Point, Sample, Surface};
+use measure::sampling::{Plan, Sampled, disturbance, sample};
+use measure::threads::Spot;
 
 use crate::gpu::Unit;
 use crate::guard::SteadyClock;
 use crate::sync::{AtomicU64, Ordering};
-use crate::threads::Spot;
-use crate::timing::{Plan, Sampled, disturbance, sample};
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -293,14 +293,4 @@ pub(crate) fn time_after(
         whole += start.elapsed().as_nanos() as f64;
     }
     (whole - clock_ns * repetitions as f64).max(0.0)
-}
-
-/// What two readings of the clock right after each other are apart, in nanoseconds.
-pub(crate) fn clock_ns() -> f64 {
-    const READINGS: usize = 2000;
-    let mut apart: Vec<f64> = (0..READINGS)
-        .map(|_| Instant::now().elapsed().as_nanos() as f64)
-        .collect();
-    apart.sort_by(f64::total_cmp);
-    apart[READINGS / 2]
 }

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use machine_profile::statistics::median;
 use serde_json::{Value, json};
 
 use super::catalog::{App, Mode, Program, Ranks, Values};
@@ -104,17 +105,16 @@ impl<'a> Series<'a> {
         let first = self.rounds.first().map_or(&[][..], Vec::as_slice);
         let of = |index: usize, pick: fn(&Sample) -> f64| {
             let rounds = self.rounds.iter();
-            let mut values: Vec<f64> = rounds.map(|round| pick(&round[index])).collect();
-            values.sort_by(f64::total_cmp);
-            values[values.len() / 2]
+            let values: Vec<f64> = rounds.map(|round| pick(&round[index])).collect();
+            median(&values)
         };
         let samples = first.iter().enumerate();
-        let median = |(index, sample): (usize, &Sample)| Sample {
+        let of_all = |(index, sample): (usize, &Sample)| Sample {
             per_rank: sample.per_rank,
             seconds: of(index, |it| it.seconds),
             share: of(index, |it| it.share),
         };
-        samples.map(median).collect()
+        samples.map(of_all).collect()
     }
 
     /// All that is known of it.

@@ -121,7 +121,8 @@ fn test_modules(parts: &[String], text: &str) -> Vec<Vec<String>> {
             let words: Vec<&str> = line
                 .split(|letter: char| !letter.is_alphanumeric())
                 .collect();
-            is_test |= words.contains(&"test") && !line.contains("not(test)");
+            let has_others = line.contains("not(test)") || line.contains("any(test");
+            is_test |= words.contains(&"test") && !has_others;
             continue;
         }
         let declared = line.strip_suffix(';').and_then(|line| {
@@ -345,7 +346,7 @@ mod tests {
     #[test]
     fn modules_for_tests_are_seen_and_texts_are_blanked() {
         let parts = ["coll".to_owned(), "mod".to_owned()];
-        let text = "#[cfg(all(test, loom))]\nmod models;\nmod a;\n#[cfg(not(test))]\nmod b;\n#[cfg(test)]\nmod tests {\n";
+        let text = "#[cfg(all(test, loom))]\nmod models;\nmod a;\n#[cfg(not(test))]\nmod b;\n#[cfg(any(test, feature = \"lab\"))]\nmod c;\n#[cfg(test)]\nmod tests {\n";
         assert_eq!(test_modules(&parts, text), [["coll", "models"]]);
         assert_eq!(
             without_texts("a(\"x\\\" y\", '\"', \"z\")"),

@@ -4,13 +4,13 @@
 use std::path::Path;
 
 use account::Category;
+use measure::plot::{COLORS, Picture, render};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use super::calls::{Group, Level};
 use super::published::published;
 use super::report::Counted;
-use crate::plot::{COLORS, Picture, render};
 
 /// Pixels of the picture without its bars, and of a bar with the gap above it.
 const MARGINS: (u32, u32) = (900, 150);

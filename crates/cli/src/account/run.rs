@@ -4,6 +4,8 @@
 use std::path::PathBuf;
 
 use account::attribution::Account;
+use measure::output::{print, write};
+use measure::settings;
 
 use super::calls::{CALLS, Call, Level};
 use super::driver::Driver;
@@ -11,8 +13,6 @@ use super::options::AccountOptions;
 use super::report::{self, Counted};
 use super::sources::Sources;
 use super::{plot, text};
-use crate::bench::{print, write};
-use crate::settings;
 
 /// Runs `rankpoint account`.
 pub(crate) fn run(options: &AccountOptions) -> Result<(), String> {

@@ -4,6 +4,8 @@
 use std::fmt::Write as _;
 
 use account::Category;
+use measure::columns;
+use measure::table::markdown_row;
 
 use super::calls::{CALLS, Group, Level};
 use super::published::{PEERS, Peer, published, published_best};
@@ -36,7 +38,7 @@ pub(super) fn tables(counted: &[Counted], is_markdown: bool) -> String {
         let rows = rows(group, &columns);
         text += &match is_markdown {
             true => markdown(&rows),
-            false => aligned(&rows),
+            false => columns::lines(&rows, columns::named),
         };
         text += &remarks(group, level, &columns);
     }
@@ -83,34 +85,11 @@ fn number(count: f64) -> String {
     }
 }
 
-fn aligned(rows: &[Vec<String>]) -> String {
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.max().unwrap_or(0)
-    };
-    let mut text = String::new();
-    for row in rows {
-        for (column, cell) in row.iter().enumerate() {
-            let width = width(column);
-            let _ = match column {
-                0 => write!(text, "  {cell:<width$}"),
-                _ => write!(text, "  {cell:>width$}"),
-            };
-        }
-        text.push('\n');
-    }
-    text
-}
-
 fn markdown(rows: &[Vec<String>]) -> String {
-    let mut text = String::new();
-    for (index, row) in rows.iter().enumerate() {
-        let _ = writeln!(text, "| {} |", row.join(" | "));
-        if index == 0 {
-            let _ = writeln!(text, "|---|{}", "---:|".repeat(row.len() - 1));
-        }
-    }
-    text
+    let mut lines: Vec<String> = rows.iter().map(|row| markdown_row(row)).collect();
+    let columns = rows.first().map_or(0, Vec::len);
+    lines.insert(1, format!("|---|{}\n", "---:|".repeat(columns - 1)));
+    lines.concat()
 }
 
 /// Fewer are not told: they are slow paths that few calls take.

@@ -4,14 +4,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bench_rank::measurement::{MEASUREMENTS, Measurement};
 use clap::{Args, Subcommand, ValueEnum};
+use measure::hosts::HostOptions;
+use measure::sizes::{Sizes, sizes};
 
-use super::hosts::HostOptions;
-use super::measurement::{MEASUREMENTS, Measurement};
 use super::threads::ThreadsOptions;
-
-/// Largest message that can be asked for.
-const LARGEST: usize = 1 << 30;
 
 /// Options of `rankpoint bench`.
 #[derive(Args)]
@@ -38,7 +36,7 @@ pub(crate) struct BenchOptions {
     #[arg(long, default_value = "0..4M", value_parser = sizes)]
     pub(super) sizes: Sizes,
     /// Sizes of the blocks of collectives (one rank's part of the data), in multiples of 8 bytes
-    #[arg(long, alias = "pieces", default_value = "8,1K,64K,1M", value_parser = sizes)]
+    #[arg(long, default_value = "8,1K,64K,1M", value_parser = sizes)]
     pub(super) blocks: Sizes,
     /// Ranks of the measurements over ranks instead of the usual ones
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
@@ -116,10 +114,6 @@ pub(super) enum ThreadLevels {
     Both,
 }
 
-/// Message sizes, ascending.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Sizes(pub(crate) Vec<usize>);
-
 impl BenchOptions {
     /// What to measure, in the order of the table.
     pub(super) fn measurements(&self) -> Vec<&'static Measurement> {
@@ -165,53 +159,9 @@ fn picture(name: &str) -> Result<PathBuf, String> {
     }
 }
 
-pub(crate) fn sizes(text: &str) -> Result<Sizes, String> {
-    let mut sizes = Vec::new();
-    for part in text.split(',') {
-        let Some((first, last)) = part.split_once("..") else {
-            sizes.push(size(part)?);
-            continue;
-        };
-        let (first, last) = (size(first)?, size(last)?);
-        sizes.push(first);
-        let powers = (0..usize::BITS - 1).map(|shift| 1_usize << shift);
-        sizes.extend(powers.filter(|power| (first..=last).contains(power)));
-        sizes.push(last);
-    }
-    sizes.sort_unstable();
-    sizes.dedup();
-    Ok(Sizes(sizes))
-}
-
-fn size(text: &str) -> Result<usize, String> {
-    let (number, shift) = match text.trim_end_matches(['K', 'k', 'M', 'm', 'G', 'g']) {
-        number if number.len() == text.len() => (number, 0),
-        number => match &text[number.len()..] {
-            "K" | "k" => (number, 10),
-            "M" | "m" => (number, 20),
-            "G" | "g" => (number, 30),
-            unit => return Err(format!("'{unit}' is no unit; expected K, M or G")),
-        },
-    };
-    let number: usize = number
-        .parse()
-        .map_err(|_| format!("'{text}' is no size such as 0, 64 or 4M"))?;
-    number
-        .checked_mul(1 << shift)
-        .filter(|size| *size <= LARGEST)
-        .ok_or_else(|| format!("{text} is more than {LARGEST} bytes"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_range_of_sizes_is_its_powers_of_two_and_its_ends() {
-        assert_eq!(sizes("0..8,100").unwrap().0, [0, 1, 2, 4, 8, 100]);
-        assert_eq!(sizes("3..9").unwrap().0, [3, 4, 8, 9]);
-        assert_eq!(sizes("1K,4M").unwrap().0, [1024, 4 << 20]);
-    }
 
     #[test]
     fn pictures_of_other_kinds_are_refused_before_anything_is_measured() {
@@ -223,12 +173,5 @@ mod tests {
     fn names_that_are_no_rows_are_refused() {
         assert!(chosen("latency").is_ok() && chosen("pack").is_ok());
         assert!(chosen("latencyy").unwrap_err().contains("--list"));
-    }
-
-    #[test]
-    fn nonsense_sizes_are_refused() {
-        for text in ["", "x", "-1", "1KK", "4T", "2G", "1..x"] {
-            assert!(sizes(text).is_err(), "{text}");
-        }
     }
 }

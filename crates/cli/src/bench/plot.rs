@@ -3,10 +3,11 @@
 
 use std::path::Path;
 
-use super::measurement::{Axis, MEASUREMENTS, Measurement};
+use bench_rank::measurement::{Axis, MEASUREMENTS, Measurement};
+use measure::plot::{AxisText, Chart, Charts, Line, Look, Scale, bytes_label, render};
+
 use super::rendezvous::skew_charts;
 use super::results::Results;
-use crate::plot::{AxisText, Chart, Charts, Line, Look, Scale, bytes_label, render};
 
 /// Draws the results; the file's name says in which format.
 pub(super) fn draw(results: &Results, file: &Path) -> Result<Vec<u8>, String> {

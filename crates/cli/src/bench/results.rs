@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The results: the values of every point, and the conditions under which they were taken.
 
+use bench_rank::measurement::{Better, Measurement, Unit};
+use measure::statistics::median;
+use measure::target::InitLevel;
+use measure::yardstick::alike::{self, Chosen};
 use serde::Serialize;
 
-use super::alike::{self, Chosen};
-use super::measurement::{Better, Measurement, Unit};
 use super::rendezvous::Curve;
-use crate::mpi::InitLevel;
 
 /// Everything that one run of `rankpoint bench` has found.
 #[derive(Clone, Default, Serialize)]
@@ -194,14 +195,6 @@ impl Results {
     }
 }
 
-impl PartialEq for Measurement {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for Measurement {}
-
 #[expect(
     clippy::trivially_copy_pass_by_ref,
     reason = "serde gives a reference to the field"
@@ -221,33 +214,9 @@ fn name<S: serde::Serializer>(
     serializer.serialize_str(measurement.name)
 }
 
-/// The middle value, or the mean of the two in the middle; not a number without values.
-pub(crate) fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match (sorted.len(), sorted.len() / 2) {
-        (0, _) => f64::NAN,
-        (count, middle) if count % 2 == 0 => f64::midpoint(sorted[middle - 1], sorted[middle]),
-        (_, middle) => sorted[middle],
-    }
-}
-
-/// Standard deviation of the middle half, scaled to that of a normal distribution: other programs' interruptions are outside.
-pub(crate) fn spread(values: &[f64]) -> f64 {
-    let middle = median(values);
-    let away: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
-    1.4826 * median(&away)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_median_ignores_one_outlier() {
-        assert_eq!(median(&[3.0, 1.0, 1e9]), 3.0);
-        assert_eq!(median(&[1.0, 2.0, 3.0, 4.0]), 2.5);
-    }
 
     fn chosen(value: f64, distance: f64, is_apart: bool) -> Chosen {
         Chosen {

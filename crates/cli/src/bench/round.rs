@@ -6,25 +6,30 @@
 
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use bench_rank::measurement::{Clock, Measurement, Unit};
+use measure::conditions::Ticks;
+use measure::job;
+use measure::output::tell;
+use measure::progress::{ProgressBar, moving_bar};
+use measure::target::InitLevel;
+use measure::target::Target;
+use measure::yardstick::alike::{self, Chosen, SAME, Sample};
+use measure::yardstick::comparable::{self, Row, Rows};
+use measure::yardstick::{SharedPage, cache_line};
 
-use super::alike::{Chosen, SAME, Sample};
-use super::comparable::{self, Row, Rows};
-use super::job;
-use super::measurement::{Clock, Measurement, Unit};
 use super::options::BenchOptions;
-use super::others::Ticks;
-use super::page::SharedPage;
+use super::rendezvous;
 use super::results::{PointKey, Results};
-use super::target::Target;
-use super::{alike, cache_line, rank, rendezvous, run};
-use crate::mpi::InitLevel;
+use super::run::write_files;
 
 /// Looks at the cores before the first job, of which the nearest counts.
 const FIRST_LOOKS: u32 = 5;
 
 /// Part of the processors that other programs may take without being told of.
 const MUCH: f64 = 0.03;
+
+/// The bar, and how much time is left.
+const STYLE: &str = "{prefix} [{bar:30}] {pos}/{len} {msg} {elapsed}, {eta} left";
 
 /// What one job of a library measures.
 pub(super) struct JobPlan {
@@ -102,7 +107,10 @@ impl<'a> Rounds<'a> {
             head,
             start: Instant::now(),
             ticks: Ticks::now(),
-            bar: progress_bar(options, turns * targets.len()),
+            bar: match options.quiet {
+                true => ProgressBar::hidden(),
+                false => moving_bar(turns * targets.len(), STYLE),
+            },
             done: 0,
             slow: Vec::new(),
             failed: Vec::new(),
@@ -199,7 +207,7 @@ impl<'a> Rounds<'a> {
             words.push(format!("sizes={}", sizes.join(",")));
         }
         if self.targets[job.library].threads == InitLevel::Multiple {
-            words.push(rank::MULTIPLE.to_owned());
+            words.push(bench_rank::MULTIPLE.to_owned());
         }
         if let Some((line, usual)) = line {
             words.push(format!("line={}", line.path()));
@@ -279,9 +287,9 @@ impl<'a> Rounds<'a> {
     /// Times of whole jobs that do nothing.
     fn starts(&self, job: &Job<'_>) -> Result<Vec<f64>, String> {
         let (target, ranks) = (&self.targets[job.library], job.step.ranks);
-        let mut words = vec![rank::EMPTY.to_owned()];
+        let mut words = vec![bench_rank::EMPTY.to_owned()];
         if target.threads == InitLevel::Multiple {
-            words.push(rank::MULTIPLE.to_owned());
+            words.push(bench_rank::MULTIPLE.to_owned());
         }
         let run = || job::run(target, ranks, &words, self.options.limit());
         // The first one finds the files on the disk.
@@ -299,7 +307,7 @@ impl<'a> Rounds<'a> {
 
     fn fail(&mut self, job: &Job<'_>, text: String) {
         let step = job.step;
-        self.bar.suspend(|| run::tell(&text));
+        self.bar.suspend(|| tell(&text));
         self.failures.push(text);
         self.failed
             .push((step.measurement.name, step.ranks, job.library));
@@ -423,7 +431,7 @@ impl<'a> Rows for Rounds<'a> {
         if self.bar.is_hidden() && !self.options.quiet {
             let (round, seconds) = (job.round, start.elapsed().as_secs_f64());
             let again = if keys.is_some() { " again" } else { "" };
-            run::tell(&format!(
+            tell(&format!(
                 "{}/{length}, round {round}: {what}{again}: {seconds:.1} s",
                 self.done
             ));
@@ -435,22 +443,8 @@ impl<'a> Rows for Rounds<'a> {
         if self.options.json.is_none() && self.options.markdown.is_none() {
             return Ok(());
         }
-        run::write_files(self.options, &self.results(taken))
+        write_files(self.options, &self.results(taken))
     }
-}
-
-fn progress_bar(options: &BenchOptions, jobs: usize) -> ProgressBar {
-    if options.quiet {
-        return ProgressBar::hidden();
-    }
-    // Hidden by itself when standard error is no terminal.
-    let bar = ProgressBar::with_draw_target(Some(jobs as u64), ProgressDrawTarget::stderr());
-    let style = "{prefix} [{bar:30}] {pos}/{len} {msg} {elapsed}, {eta} left";
-    if let Ok(style) = ProgressStyle::with_template(style) {
-        bar.set_style(style.progress_chars("=> "));
-    }
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
 }
 
 #[cfg(test)]

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A run of `rankpoint bench`: its plan, and what becomes of the results.
 
-use std::io::Write as _;
-use std::path::Path;
+use bench_rank::measurement::{Axis, MEASUREMENTS, Measurement};
+use measure::conditions::{command_line, processor};
+use measure::output::{print, write};
+use measure::settings;
+use measure::table::Form;
+use measure::target::Target;
+use measure::yardstick::comparable;
 
-use super::measurement::{Axis, MEASUREMENTS, Measurement};
 use super::options::{BenchOptions, OtherBench};
 use super::results::{Library, Results};
 use super::round::{JobPlan, PlannedRow, Rounds};
-use super::table::{self, Form};
-use super::target::{self, Target};
-use super::{comparable, plot, threads};
-use crate::settings;
+use super::tables;
+use super::{plot, targets, threads};
 
 /// Largest message whose skew is varied, unless all that are asked for are larger.
 const LARGEST_SKEWED: usize = 1 << 20;
@@ -39,7 +41,7 @@ pub(crate) fn run(options: &BenchOptions) -> Result<(), String> {
         return threads::run(options);
     }
     check_sizes(options)?;
-    let targets = target::targets(options)?;
+    let targets = targets::targets(options)?;
     let steps = steps(options);
     let head = Results {
         command: options.shown_as.clone().unwrap_or_else(command_line),
@@ -57,15 +59,10 @@ pub(crate) fn run(options: &BenchOptions) -> Result<(), String> {
         ..Results::default()
     };
     let (results, all_went_well) = measure_all(options, &targets, &steps, head)?;
-    print(&table::render(&results, Form::Terminal))?;
+    print(&tables::render(&results, Form::Terminal))?;
     write_files(options, &results)?;
     write_plots(options, &results)?;
     all_went_well
-}
-
-pub(super) fn command_line() -> String {
-    let words = std::env::args().skip(1);
-    words.fold("rankpoint".to_owned(), |line, word| line + " " + &word)
 }
 
 /// Refuses sizes that leave nothing to measure of what was named.
@@ -156,12 +153,6 @@ fn measure_all(
     Ok((results, rounds.finish()))
 }
 
-/// Says something while the measurements are under way.
-pub(crate) fn tell(text: &str) {
-    // Nobody listens on a closed standard error.
-    let _ = writeln!(std::io::stderr(), "{text}");
-}
-
 /// Writes the values and the tables to the files that were asked for.
 pub(super) fn write_files(options: &BenchOptions, results: &Results) -> Result<(), String> {
     if let Some(file) = &options.json {
@@ -170,7 +161,7 @@ pub(super) fn write_files(options: &BenchOptions, results: &Results) -> Result<(
         write(file, text.as_bytes())?;
     }
     if let Some(file) = &options.markdown {
-        write(file, table::render(results, Form::Markdown).as_bytes())?;
+        write(file, tables::render(results, Form::Markdown).as_bytes())?;
     }
     Ok(())
 }
@@ -178,30 +169,6 @@ pub(super) fn write_files(options: &BenchOptions, results: &Results) -> Result<(
 fn write_plots(options: &BenchOptions, results: &Results) -> Result<(), String> {
     let mut files = options.plot.iter();
     files.try_for_each(|file| write(file, &plot::draw(results, file)?))
-}
-
-/// Writes beside the old file and takes its key, so that there is always a whole one.
-pub(crate) fn write(file: &Path, data: &[u8]) -> Result<(), String> {
-    let mut fresh = file.to_path_buf().into_os_string();
-    fresh.push(".new");
-    let written = std::fs::write(&fresh, data).and_then(|()| std::fs::rename(&fresh, file));
-    written.map_err(|error| format!("cannot write {}: {error}", file.display()))
-}
-
-pub(crate) fn print(text: &str) -> Result<(), String> {
-    std::io::stdout()
-        .write_all(text.as_bytes())
-        .map_err(|error| format!("cannot write: {error}"))
-}
-
-/// The processor's name, as far as the kernel tells.
-pub(super) fn processor() -> String {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let line = text.lines().find(|line| line.starts_with("model name"));
-    let name = line
-        .and_then(|line| line.split_once(':'))
-        .map(|(_, name)| name.trim().to_owned());
-    name.unwrap_or_else(|| "unknown processor".to_owned())
 }
 
 #[cfg(test)]

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use algorithms::{Algorithm, Case, Cost, Operation, Rule, Table, number, short};
+use algorithms::{Algorithm, Case, Cost, Operation, Rule, Table, short};
 use clap::Args;
+use measure::settings;
+use measure::sizes::bytes;
 use serde_json::json;
-
-use crate::settings;
 
 /// Options of `rankpoint explain coll`.
 #[derive(Args)]
@@ -21,7 +21,7 @@ pub(crate) struct CollOptions {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     ranks: u32,
     /// Packed bytes of the vector, or of one rank's block; takes K, M, G
-    #[arg(long, default_value = "0", value_parser = bytes)]
+    #[arg(long, default_value = "0", value_parser = bytes::<usize>)]
     bytes: usize,
     /// Number of nodes
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
@@ -62,43 +62,27 @@ fn operation(name: &str) -> Result<Operation, String> {
     })
 }
 
-fn bytes(text: &str) -> Result<usize, String> {
-    let found = number(text).filter(|&bytes| bytes <= 1 << 40);
-    let found = found.and_then(|bytes| usize::try_from(bytes).ok());
-    found.ok_or_else(|| "expected a size such as 0, 64 or 4M, up to 1024G".to_owned())
-}
-
 /// Runs `rankpoint explain coll`.
 pub(crate) fn run(options: &CollOptions) -> Result<(), String> {
     let file = options.table.clone().or_else(settings::coll_table);
-    let (table, problems) = match &file {
+    let (table, problems): (Table, Vec<String>) = match &file {
         None => (Table::builtin().clone(), Vec::new()),
         Some(file) => {
             let name = file.to_string_lossy();
             let text = sys::files::read_text(file)
                 .map_err(|error| format!("cannot read {name}: {error}"))?;
             let (table, problems) = Table::with(&name, &text);
-            let told = problems.iter().map(|problem| {
-                let outcome = if problem.is_notice {
-                    "notice"
-                } else {
-                    "left out"
-                };
-                (outcome, format!("{name}, {problem}"))
-            });
+            let told = problems.iter().map(|problem| format!("{name}, {problem}"));
             (table, told.collect())
         }
     };
     let answer = Answer::new(&table, options.operation, options.case());
     let text = if options.json {
         let mut all = answer.json(&table);
-        let texts: Vec<&String> = problems.iter().map(|(_, text)| text).collect();
-        all["problems"] = json!(texts);
+        all["problems"] = json!(problems);
         format!("{all:#}\n")
     } else {
-        let wrong = problems
-            .iter()
-            .map(|(outcome, text)| format!("{outcome}: {text}\n"));
+        let wrong = problems.iter().map(|text| format!("left out: {text}\n"));
         format!("{}{}", wrong.collect::<String>(), answer.text(&table))
     };
     std::io::stdout()

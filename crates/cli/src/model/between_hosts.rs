@@ -4,14 +4,15 @@
 //! The lower layer, libfabric with all that lies below it, has a ping-pong of its own. Its post and the poll that finds a message are timed
 //! by themselves; the rest of its half round trip is one lump. The upper layer is what MPI's calls take beyond those of libfabric.
 
-use super::calibrated::{Calibration, What, run_job};
-use super::options::MeasureOptions;
-use super::written::{BY_BYTES, Measured, component, curve, curve_line, quoted};
-use crate::bench::target::Target;
-use crate::bench::{
+use bench_rank::{
     MPI_POLL, MPI_RECEIVE, MPI_SEND, NETWORK_PARTS, NETWORK_PARTS_AND_QUANTITIES, RAW_HALVES,
     RAW_POLL, RAW_POST, RAW_PROGRESS,
 };
+use measure::target::Target;
+
+use super::calibrated::{Calibration, What, run_job};
+use super::options::MeasureOptions;
+use super::written::{BY_BYTES, Measured, component, curve, curve_line, quoted};
 
 /// Bytes of messages, of bare libfabric as of MPI.
 const SIZES: &str = "sizes=8,64,1024,16384";

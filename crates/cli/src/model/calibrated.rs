@@ -8,19 +8,16 @@
 use std::io::Write as _;
 use std::time::Duration;
 
+use bench_rank::{ANSWERED, DISTANCE, LINE, PARTS, PARTS_AND_QUANTITIES, WINDOWS_ANSWERED};
+use measure::job::{self, RankReport};
+use measure::settings;
+use measure::statistics::{median, spread};
+use measure::target::{self, Target};
+use measure::yardstick::{SharedPage, alike, cache_line, line_stream};
+
 use super::between_hosts;
 use super::options::MeasureOptions;
 use super::written::{BY_BYTES, BY_WINDOW, Measured, Point, component, curve, curve_line, quoted};
-use crate::bench::alike;
-use crate::bench::job::{self, RankReport};
-use crate::bench::page::SharedPage;
-use crate::bench::results::{median, spread};
-use crate::bench::target::{self, Target};
-use crate::bench::{
-    ANSWERED, DISTANCE, LINE, PARTS, PARTS_AND_QUANTITIES, WINDOWS_ANSWERED, cache_line,
-    line_stream,
-};
-use crate::settings;
 
 /// Sizes whose sends and receives are timed.
 pub(super) const SIZES: [usize; 7] = [8, 64, 256, 1024, 4096, 8192, 16384];

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `check`: calibrates, measures what the model predicts, and prints how far off it is.
 
+use bench_rank::{HALVES, WINDOWS};
+use measure::statistics::median;
 use models::{Model, Values};
 
 use super::calibrated::{Calibration, What, library, measure};
 use super::options::CheckOptions;
 use super::report::{Cell, Report, Table};
 use super::written::Measured;
-use crate::bench::results::median;
-use crate::bench::{HALVES, WINDOWS};
 
 /// Largest residuals of a good model, in per cent: of a half round trip of 8 bytes and of rates, and of other sizes.
 const GOOD_PERCENT: f64 = 5.0;

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use measure::hosts::HostOptions;
 
-use crate::bench::hosts::HostOptions;
 use crate::profile::ProfileOptions;
 
 /// Options of `rankpoint model`.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables and remarks, as text, Markdown or JSON.
 
+use measure::columns::{self, Side};
+use measure::table::{markdown_row, markdown_rule};
 use serde_json::{Map, Value, json};
 
 use super::options::Format;
@@ -82,54 +84,35 @@ impl Table {
         cells.peek().is_none() || cells.all(Cell::is_text)
     }
 
+    /// The side of a column: texts stand at the left one.
+    fn side(&self, column: usize) -> Side {
+        match self.is_left(column) {
+            true => Side::Left,
+            false => Side::Right,
+        }
+    }
+
+    /// The names of the columns, and the rows.
+    fn lines(&self) -> Vec<Vec<String>> {
+        let shown = |row: &Vec<Cell>| row.iter().map(Cell::shown).collect();
+        let rows = self.rows.iter().map(shown);
+        std::iter::once(self.columns.clone()).chain(rows).collect()
+    }
+
     fn text(&self) -> String {
-        let rows: Vec<Vec<String>> = self
-            .rows
-            .iter()
-            .map(|row| row.iter().map(Cell::shown).collect())
-            .collect();
-        let count = |text: &String| text.chars().count();
-        let width = |column: usize| {
-            let cells = rows.iter().filter_map(|row| row.get(column)).map(count);
-            cells
-                .chain(self.columns.get(column).map(count))
-                .max()
-                .unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
-        let line = |cells: &[String]| {
-            let cells = cells.iter().enumerate().map(|(column, cell)| {
-                let width = widths.get(column).copied().unwrap_or(0);
-                if self.is_left(column) {
-                    format!("{cell:<width$}")
-                } else {
-                    format!("{cell:>width$}")
-                }
-            });
-            let line: Vec<String> = cells.collect();
-            format!("  {}", line.join("  ")).trim_end().to_owned() + "\n"
-        };
-        let body: String = rows.iter().map(|row| line(row)).collect();
-        format!("{}\n{}{body}", self.title, line(&self.columns))
+        let lines = columns::lines(&self.lines(), |column| self.side(column));
+        format!("{}\n{lines}", self.title)
     }
 
     fn markdown(&self) -> String {
-        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-        let rule: Vec<String> = (0..self.columns.len())
-            .map(|column| if self.is_left(column) { "---" } else { "---:" }.to_owned())
-            .collect();
-        let escaped = |cell: &Cell| cell.shown().replace('|', "\\|");
-        let rows = self
-            .rows
-            .iter()
-            .map(|row| line(&row.iter().map(escaped).collect::<Vec<_>>()));
-        let body: String = rows.collect();
-        format!(
-            "### {}\n\n{}{}{body}",
-            self.title,
-            line(&self.columns),
-            line(&rule)
-        )
+        let escaped = |row: &Vec<String>| {
+            let cells = row.iter().map(|cell| cell.replace('|', "\\|"));
+            markdown_row(&cells.collect::<Vec<_>>())
+        };
+        let mut lines: Vec<String> = self.lines().iter().map(escaped).collect();
+        let rule = markdown_rule(self.columns.len(), |column| self.side(column));
+        lines.insert(1, rule);
+        format!("### {}\n\n{}", self.title, lines.concat())
     }
 
     fn json(&self) -> Value {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `sweep`: gains over reductions, as a table, comma-separated values, or a picture.
 
+use measure::plot::{AxisText, Chart, Charts, Line, Look, Scale, render};
+
 use super::asked::extrapolated;
 use super::options::SweepOptions;
 use super::report::{Cell, Report, Table};
 use super::shown::{head, mixture};
 use super::source::Asked;
-use crate::plot::{AxisText, Chart, Charts, Line, Look, Scale, render};
 
 /// Gains of one quantity.
 struct Panel {

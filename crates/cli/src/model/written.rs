@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::bench::results::{median, spread};
+use measure::statistics::{median, spread};
 
 /// Values of a point.
 pub(super) struct Measured {

@@ -10,13 +10,13 @@ use channels::emulated::{
 };
 use channels::policy::Driver;
 use channels::{Category, Constants, Profile};
+use measure::columns::table;
 use serde_json::{Value, json};
 
 use super::bench_options::{BenchOptions, Clock};
 use super::options::profile;
 use super::over_mpi;
 use super::run::{kib, percent};
-use crate::columns::table;
 
 /// Tiles of the kernel's matrices along an axis, and numbers of a tile along an axis.
 pub(super) const KERNEL: (usize, usize) = (48, 2);

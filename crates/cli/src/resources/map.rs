@@ -4,11 +4,11 @@
 use std::fmt::Write as _;
 
 use channels::policy::{Map, Row, Uuars, map};
+use measure::columns::table;
 use serde_json::{Value, json};
 
 use super::options::MapOptions;
 use super::run::plural;
-use crate::columns::table;
 
 pub(super) fn output(options: &MapOptions) -> Result<String, String> {
     if options.qps + options.tds == 0 {

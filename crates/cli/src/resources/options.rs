@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Options of `rankpoint resources`.
 
-use algorithms::number;
 use channels::policy::{DEFAULT_LOW, DEFAULT_TOTAL, Driver};
 use channels::{Error, Profile};
 use clap::{Args, Subcommand};
+use measure::sizes::bytes;
 
 use super::bench_options::BenchOptions;
 use super::probe::ProbeOptions;
@@ -91,7 +91,7 @@ pub(crate) struct RecommendOptions {
     #[arg(long)]
     pub(super) max_uars: Option<usize>,
     /// Most memory of contexts, queue pairs and completion queues; takes K, M, G
-    #[arg(long, value_parser = bytes)]
+    #[arg(long, value_parser = bytes::<usize>)]
     pub(super) max_memory: Option<usize>,
 }
 
@@ -154,9 +154,4 @@ fn share(text: &str) -> Result<f64, String> {
     number
         .map(|number| number / 100.0)
         .ok_or_else(|| "expected a share such as 90%, from 0 % to 100 %".to_owned())
-}
-
-fn bytes(text: &str) -> Result<usize, String> {
-    let found = number(text).and_then(|bytes| usize::try_from(bytes).ok());
-    found.ok_or_else(|| "expected a size such as 1000K or 2M".to_owned())
 }

@@ -6,18 +6,18 @@
 
 use std::time::Duration;
 
+use bench_rank::{GETS, GLOBAL_ARRAY, PRODUCTS, PUTS, WRONG};
 use channels::emulated::{Matrices, run_kernel};
 use channels::policy::Driver;
 use channels::{Category, Profile};
+use measure::columns::table;
+use measure::job::{self, RankReport};
+use measure::settings;
+use measure::target::{self, Target};
 use serde_json::{Value, json};
 
 use super::bench::{KERNEL, millions};
 use super::bench_options::BenchOptions;
-use crate::bench::job::{self, RankReport};
-use crate::bench::target::{self, Target};
-use crate::bench::{GETS, GLOBAL_ARRAY, PRODUCTS, PUTS, WRONG};
-use crate::columns::table;
-use crate::settings;
 
 /// A way to give threads MPI, and the category that it is compared with.
 struct Way {

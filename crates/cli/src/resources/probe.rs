@@ -8,10 +8,10 @@ use channels::policy::Driver;
 use channels::verbs::{Device, Verbs};
 use channels::{Category, Interface, Page, Probed, probe};
 use clap::Args;
+use measure::columns::table;
 use serde_json::{Value, json};
 
 use super::options::count;
-use crate::columns::table;
 
 /// Options of `rankpoint resources probe`.
 #[derive(Args)]

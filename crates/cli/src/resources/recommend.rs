@@ -4,11 +4,11 @@
 use std::fmt::Write as _;
 
 use channels::{Candidate, Lack, Recommendation, Wanted, candidates, recommend};
+use measure::columns::table;
 use serde_json::{Value, json};
 
 use super::options::RecommendOptions;
 use super::run::{kib, percent, plural};
-use crate::columns::table;
 
 pub(super) fn output(options: &RecommendOptions) -> Result<String, String> {
     let case = &options.case;

@@ -7,11 +7,11 @@ use channels::{
     Break, Category, Constants, Expectation, Memory, Profile, Shares, Totals, exceeded,
     first_break, threads_per_context,
 };
+use measure::columns::table;
 use serde_json::{Value, json};
 
 use super::options::{Case, ShowOptions};
 use super::run::{kib, percent, plural};
-use crate::columns::table;
 
 /// What is told of a category.
 struct Row {

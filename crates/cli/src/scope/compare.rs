@@ -2,11 +2,11 @@
 //! How two profiles differ.
 
 use machine_profile::Profile;
+use measure::columns::table;
 use serde::Serialize;
 
 use super::row::{Row, rows};
 use super::winners::{Winner, winners};
-use crate::columns::table;
 
 /// Values of two profiles, one beside the other.
 #[derive(Serialize)]

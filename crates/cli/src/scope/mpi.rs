@@ -3,14 +3,15 @@
 
 use std::time::Duration;
 
-use ::scope::timing::{Verdict, check, mad, median, trimean};
 use ::scope::{Effort, Entry, Found, Outcome, Session};
+use bench_rank::CALLS;
 use machine_profile::{Axis, Cost, Curve, Point, Sample};
+use measure::job::{self, RankReport};
+use measure::sampling::{Verdict, check};
+use measure::statistics::{mad, median, trimean};
+use measure::target::{self, Target};
 
 use super::options::ScopeOptions;
-use crate::bench::CALLS;
-use crate::bench::job::{self, RankReport};
-use crate::bench::target::{self, Target};
 
 /// Seconds after which a job is given up.
 const LIMIT: Duration = Duration::from_secs(120);

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use ::scope::{Effort, Entry, Session};
 use clap::{Args, Subcommand, ValueEnum};
+use measure::hosts::HostOptions;
+use measure::sizes::{Sizes, sizes};
 use regex::Regex;
 
-use crate::bench::hosts::HostOptions;
-use crate::bench::{Sizes, sizes};
 use crate::profile::ProfileOptions;
 
 /// Minutes of a quick profile and of a full one.

@@ -4,12 +4,12 @@
 use std::path::Path;
 
 use machine_profile::{Axis, Curve, Profile};
-
-use super::options::Format;
-use crate::bench::write;
-use crate::plot::{
+use measure::output::write;
+use measure::plot::{
     AxisText, Chart, Charts, HeatMap, Line, Look, Scale, bytes_label, number_label, render,
 };
+
+use super::options::Format;
 
 /// A plot of curves: file, title, and which curves by the begin and end of their names.
 type Plot = (

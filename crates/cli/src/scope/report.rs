@@ -2,9 +2,9 @@
 //! What a profile says about choices: methods, places, directions, caches, regimes, calls.
 
 use machine_profile::{Curve, Matrix, Profile};
+use measure::columns::table;
 
 use super::winners::winners;
-use crate::columns::table;
 
 /// The report.
 pub(super) fn render(profile: &Profile) -> String {

@@ -5,15 +5,15 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use ::scope::{Entry, Progress, Session, SteadyClock};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use machine_profile::Profile;
+use measure::columns::table;
+use measure::output::{print, tell, write};
+use measure::progress::{PLAIN, ProgressBar, bar};
+use measure::settings;
 
 use super::options::{Question, ScopeOptions};
 use super::{PEER_COMMAND, WATCHER_COMMAND, compare, csv, mpi, plot, report, text};
-use crate::bench::{print, tell, write};
-use crate::columns::table;
 use crate::profile_readers::is_read;
-use crate::settings;
 
 /// Runs `rankpoint scope`.
 pub(crate) fn run(options: &ScopeOptions) -> Result<(), String> {
@@ -149,14 +149,10 @@ struct Bar(ProgressBar);
 
 impl Bar {
     fn new(is_quiet: bool, entries: usize) -> Self {
-        if is_quiet {
-            return Self(ProgressBar::hidden());
+        match is_quiet {
+            true => Self(ProgressBar::hidden()),
+            false => Self(bar(entries, PLAIN)),
         }
-        let bar = ProgressBar::with_draw_target(Some(entries as u64), ProgressDrawTarget::stderr());
-        if let Ok(style) = ProgressStyle::with_template("[{bar:30}] {pos}/{len} {msg} {elapsed}") {
-            bar.set_style(style.progress_chars("=> "));
-        }
-        Self(bar)
     }
 }
 

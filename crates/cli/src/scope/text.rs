@@ -2,8 +2,7 @@
 //! A profile as tables for the terminal.
 
 use machine_profile::{Axis, Curve, Matrix, Profile, Skipped, Surface};
-
-use crate::columns::table;
+use measure::columns::table;
 
 /// The whole profile.
 pub(super) fn render(profile: &Profile) -> String {

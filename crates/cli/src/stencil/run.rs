@@ -3,9 +3,10 @@
 
 use std::io::Write as _;
 
+use measure::plot::{HeatMap, render};
+
 use super::answer::Answer;
 use super::options::{PlanOptions, Question};
-use crate::plot::{HeatMap, render};
 
 /// Most ranks that a picture shows.
 const MOST_IN_PICTURE: usize = 512;

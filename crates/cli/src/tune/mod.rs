@@ -7,10 +7,10 @@
 
 mod fit;
 mod forced_rule;
-mod measure;
 mod options;
+mod times;
 mod write;
 
-pub(crate) use measure::{LONG_BYTES, fastest_chunk};
 pub(crate) use options::TuneOptions;
+pub(crate) use times::{LONG_BYTES, fastest_chunk};
 pub(crate) use write::run;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use algorithms::{Operation, number};
 use clap::Args;
+use measure::hosts::HostOptions;
 
-use crate::bench::hosts::HostOptions;
 use crate::profile::ProfileOptions;
 
 /// Options of `rankpoint tune`.

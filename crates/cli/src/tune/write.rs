@@ -3,17 +3,17 @@
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use algorithms::{Operation, Table};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use machine_profile::Profile;
+use measure::progress::{PLAIN, ProgressBar, moving_bar};
+use measure::settings;
+use measure::target;
 
 use super::fit;
-use super::measure::{check_sizes, fastest_chunk, measure};
 use super::options::TuneOptions;
-use crate::bench::target;
-use crate::settings;
+use super::times::{check_sizes, fastest_chunk, measure};
 
 /// Runs `rankpoint tune`.
 pub(crate) fn run(options: &TuneOptions) -> Result<(), String> {
@@ -135,7 +135,7 @@ impl Progress {
         Self {
             bar: match options.quiet || !is_terminal {
                 true => ProgressBar::hidden(),
-                false => progress_bar(steps),
+                false => moving_bar(steps, PLAIN),
             },
             prints: !options.quiet && !is_terminal,
             begun: 0,
@@ -162,14 +162,4 @@ impl Progress {
     fn end(&self) {
         self.bar.finish_and_clear();
     }
-}
-
-fn progress_bar(steps: usize) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("[{bar:30}] {pos}/{len} {msg} {elapsed}");
-    if let Ok(style) = style {
-        bar.set_style(style.progress_chars("=> "));
-    }
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
 }

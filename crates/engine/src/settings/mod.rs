@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every setting of the engine: one row each, read from `RANKPOINT_*` once at start.
 //!
-//! [`table`](SETTINGS) declares name, old name, type, default, range, unit and text of each setting, and nothing else
+//! [`table`](SETTINGS) declares name, type, default, range, unit and text of each setting, and nothing else
 //! repeats them: `rankpoint info` and `docs/settings.md` are made from it (`page.rs`, which also compares them).
 //! `values.rs` holds the types of settings that are no numbers, `read.rs` reads the environment, `job.rs` the
 //! rank that `mpiexec` assigns, `launchers.rs` the variables of other launchers.

@@ -25,14 +25,6 @@ fn settings() -> String {
     text
 }
 
-fn old_names() -> String {
-    let mut text = "| old name | name |\n|---|---|\n".to_owned();
-    for row in SETTINGS.iter().filter(|row| !row.old_name.is_empty()) {
-        writeln!(text, "| `{}` | `{}` |", row.old_name, row.name).unwrap();
-    }
-    text
-}
-
 fn counters() -> String {
     let mut text = "| counter | unit | what is counted |\n|---|---|---|\n".to_owned();
     for row in fabric::counters::COUNTERS {
@@ -60,10 +52,8 @@ fn with_table(page: &str, name: &str, table: &str) -> String {
 fn the_page_of_settings_holds_every_row_and_no_other() {
     let page = std::fs::read_to_string(PAGE).unwrap();
     let mut made = with_table(&page, "settings", &settings());
-    made = with_table(&made, "old names", &old_names());
     made = with_table(&made, "counters", &counters());
-    let old = SETTINGS.iter().filter(|row| !row.old_name.is_empty());
-    let rows = SETTINGS.len() + TEXTS.len() + old.count() + fabric::counters::COUNTERS.len();
+    let rows = SETTINGS.len() + TEXTS.len() + fabric::counters::COUNTERS.len();
     assert_eq!(
         made.matches("\n| `").count(),
         rows,

@@ -40,32 +40,18 @@ impl Settings {
     ) -> (Self, Vec<String>) {
         let mut settings = Self::default();
         let mut warnings = Vec::new();
-        let variables: Vec<_> = variables
-            .filter(|(name, _)| name.starts_with("RANKPOINT_"))
-            .collect();
-        let is_set = |name: &str| variables.iter().any(|(known, _)| known == name);
-        for (name, value) in &variables {
+        let ours = variables.filter(|(name, _)| name.starts_with("RANKPOINT_"));
+        for (name, value) in ours {
+            let name = name.as_str();
             if name == SPARE_VARIABLE {
                 // Written by the launcher, and therefore read without warnings.
                 settings.spare = value.split(',').filter_map(|it| it.parse().ok()).collect();
             } else if is_foreign(name) {
                 // Another part of the system reads it.
             } else if let Some(row) = TEXTS.iter().find(|row| row.name == name) {
-                warnings.extend((row.read)(&mut settings, row, value.clone()));
+                warnings.extend((row.read)(&mut settings, row, value));
             } else if let Some(index) = SETTINGS.iter().position(|row| row.name == name) {
-                warnings.extend(settings.read_number(index, name, value));
-            } else if let Some(index) = SETTINGS.iter().position(|row| row.old_name == name) {
-                let new = SETTINGS[index].name;
-                if is_set(new) {
-                    warnings.push(format!(
-                        "setting {name} is ignored: its new name {new} is set, too"
-                    ));
-                } else {
-                    warnings.push(format!(
-                        "setting {name} is now called {new}; the old name still works"
-                    ));
-                    warnings.extend(settings.read_number(index, name, value));
-                }
+                warnings.extend(settings.read_number(index, name, &value));
             } else {
                 warnings.push(format!(
                     "unknown setting {name}; the nearest name is {}",
@@ -120,11 +106,7 @@ impl Settings {
         let (table, problems) = Table::with(&file, &text);
         self.algorithms = Arc::new(table);
         let warnings = problems.iter().map(|problem| {
-            let outcome = match problem.is_notice {
-                true => "the line is used",
-                false => "the line is left out and the built-in rules stay",
-            };
-            format!("{file}, {problem}; {outcome}")
+            format!("{file}, {problem}; the line is left out and the built-in rules stay")
         });
         let warnings = warnings.collect();
         self.coll_table = file;

@@ -12,8 +12,6 @@ use super::{Checks, LockModel, NetworkChoice, ProgressModel, Rendezvous, RmaPath
 pub struct SettingRow {
     /// Name of the environment variable.
     pub name: &'static str,
-    /// Former name, which still works with a notice; empty for none.
-    pub old_name: &'static str,
     /// Value when nothing is set.
     pub default: u64,
     /// Smallest allowed value.
@@ -146,7 +144,7 @@ pub const TEXTS: &[TextRow] = &[
 ];
 
 macro_rules! settings {
-    ($($field:ident, $name:literal, $old:literal, $default:literal, $min:literal ..= $max:literal, $unit:literal, $text:literal;)*) => {
+    ($($field:ident, $name:literal, $default:literal, $min:literal ..= $max:literal, $unit:literal, $text:literal;)*) => {
         /// Values of all settings.
         #[derive(Clone, Debug)]
         pub struct Settings {
@@ -215,7 +213,6 @@ macro_rules! settings {
         /// The table of settings.
         pub const SETTINGS: &[SettingRow] = &[$(SettingRow {
             name: concat!("RANKPOINT_", $name),
-            old_name: $old,
             default: $default,
             min: $min,
             max: $max,
@@ -255,56 +252,56 @@ macro_rules! settings {
 }
 
 settings! {
-    eager_bytes, "EAGER_BYTES", "", 131072, 48..=1048576, "bytes",
+    eager_bytes, "EAGER_BYTES", 131072, 48..=1048576, "bytes",
         "largest message that is sent eagerly; twice this value when oversubscribed, at most the payload area of a ring";
-    chunk_bytes, "CHUNK_BYTES", "RANKPOINT_FRAGMENT_BYTES", 32768, 4096..=65536, "bytes",
+    chunk_bytes, "CHUNK_BYTES", 32768, 4096..=65536, "bytes",
         "largest chunk of a message that is pipelined through a ring";
-    cma, "CMA", "RANKPOINT_CROSS_COPY", 1, 0..=2, "choice",
+    cma, "CMA", 1, 0..=2, "choice",
         "copies of long messages by cross-memory attach (`process_vm_readv`): 0 never; 1 where receivers measure that it is faster than the pipeline, and always when oversubscribed; 2 always; where the kernel forbids it, the pipeline is used";
-    cma_min_bytes, "CMA_MIN_BYTES", "RANKPOINT_CROSS_COPY_BYTES", 8192, 0..=9223372036854775807, "bytes",
+    cma_min_bytes, "CMA_MIN_BYTES", 8192, 0..=9223372036854775807, "bytes",
         "smallest message that is copied by cross-memory attach";
-    direct_max_bytes, "DIRECT_MAX_BYTES", "RANKPOINT_SHARED_COPY_BYTES", 786432, 0..=9223372036854775807, "bytes",
+    direct_max_bytes, "DIRECT_MAX_BYTES", 786432, 0..=9223372036854775807, "bytes",
         "largest message that its receiver copies directly out of memory of MPI_Alloc_mem; longer messages are pipelined, which uses two cores, unless oversubscribed";
-    offers, "OFFERS", "", 16, 0..=16, "receives",
+    offers, "OFFERS", 16, 0..=16, "receives",
         "receives whose memory a rank offers to one sender at once, where RANKPOINT_RENDEZVOUS has it offer any; 0 for none (docs/rendezvous.md)";
-    offer_bytes, "OFFER_BYTES", "", 0, 0..=9223372036854775807, "bytes",
+    offer_bytes, "OFFER_BYTES", 0, 0..=9223372036854775807, "bytes",
         "smallest receive whose memory is offered; one that no message longer than RANKPOINT_EAGER_BYTES fits is never offered";
-    unexpected_bytes, "UNEXPECTED_BYTES", "", 4194304, 0..=9223372036854775807, "bytes per sender",
+    unexpected_bytes, "UNEXPECTED_BYTES", 4194304, 0..=9223372036854775807, "bytes per sender",
         "unexpected eager data kept for one sender before that sender is told to use rendezvous";
-    requests, "REQUESTS", "RANKPOINT_OPERATIONS", 1048576, 1024..=16777216, "requests",
+    requests, "REQUESTS", 1048576, 1024..=16777216, "requests",
         "pending requests and unexpected messages that a rank can have at once (address space only until used)";
-    spin_polls, "SPIN_POLLS", "", 6000, 0..=1000000000, "polls",
+    spin_polls, "SPIN_POLLS", 6000, 0..=1000000000, "polls",
         "fruitless polls before a waiting rank starts to yield its core, unless oversubscribed";
-    oversubscribed_spin_polls, "OVERSUBSCRIBED_SPIN_POLLS", "RANKPOINT_CROWDED_SPIN_POLLS", 60, 0..=1000000000, "polls",
+    oversubscribed_spin_polls, "OVERSUBSCRIBED_SPIN_POLLS", 60, 0..=1000000000, "polls",
         "the same when oversubscribed";
-    yields, "YIELDS", "", 250000, 0..=1000000000, "yields",
+    yields, "YIELDS", 250000, 0..=1000000000, "yields",
         "fruitless yields before a waiting rank sleeps, unless oversubscribed; under external load a few yields are enough";
-    oversubscribed_yields, "OVERSUBSCRIBED_YIELDS", "RANKPOINT_CROWDED_YIELDS", 40, 0..=1000000000, "yields",
+    oversubscribed_yields, "OVERSUBSCRIBED_YIELDS", 40, 0..=1000000000, "yields",
         "the same when oversubscribed";
-    shared_collectives, "SHARED_COLLECTIVES", "", 1, 0..=1, "switch",
+    shared_collectives, "SHARED_COLLECTIVES", 1, 0..=1, "switch",
         "collectives of ranks of one node through the shared collective area, where that is faster than messages";
-    reorder, "REORDER", "", 1, 0..=1, "switch",
+    reorder, "REORDER", 1, 0..=1, "switch",
         "ranks of a communicator with a topology are placed on nodes anew where the program permits it, so that less passes between nodes; the same for all ranks (docs/topologies.md)";
-    reproducible, "REPRODUCIBLE", "", 0, 0..=1, "switch",
+    reproducible, "REPRODUCIBLE", 0, 0..=1, "switch",
         "reductions give the same bits whichever algorithm is chosen: operands are combined one after the other, from the last rank down";
-    progress_thread, "PROGRESS_THREAD", "", 0, 0..=1, "switch",
+    progress_thread, "PROGRESS_THREAD", 0, 0..=1, "switch",
         "a thread of each process makes progress while the program computes; calls then take the locks of MPI_THREAD_MULTIPLE (docs/progress.md)";
-    vcis, "VCIS", "", 0, 0..=64, "VCIs",
+    vcis, "VCIS", 0, 0..=64, "VCIs",
         "VCIs of a process at MPI_THREAD_MULTIPLE; 0 for as many as the node has cores, at most 64; new communicators take them in turn (docs/threads.md)";
-    global_progress_polls, "GLOBAL_PROGRESS_POLLS", "", 256, 1..=1048576, "polls",
+    global_progress_polls, "GLOBAL_PROGRESS_POLLS", 256, 1..=1048576, "polls",
         "fruitless polls of one VCI before a waiting call advances all VCIs, if RANKPOINT_PROGRESS is hybrid; rounded up to a power of two";
-    gpu, "GPU", "", 1, 0..=3, "choice",
+    gpu, "GPU", 1, 0..=3, "choice",
         "buffers in the memory of a GPU: 0 never; 1 if the process has loaded the driver when it initialises MPI, or loads it later on a node with /dev/nvidiactl or /dev/dxg; 2 always, and the lack of a GPU is an error; 3 as 1, on every node (docs/gpu.md)";
-    initial_errhandler, "INITIAL_ERRHANDLER", "", 0, 0..=2, "choice",
+    initial_errhandler, "INITIAL_ERRHANDLER", 0, 0..=2, "choice",
         "initial error handler, of MPI_COMM_WORLD, MPI_COMM_SELF and, where only sessions are used, of errors that belong to no object, as mpiexec's --initial-errhandler: 0 mpi_errors_are_fatal, 1 mpi_errors_abort, 2 mpi_errors_return";
-    sleep_limit_ms, "SLEEP_LIMIT_MS", "", 100, 1..=60000, "ms",
+    sleep_limit_ms, "SLEEP_LIMIT_MS", 100, 1..=60000, "ms",
         "longest sleep of a waiting rank before it polls again without a wake-up";
-    trace_events, "TRACE_EVENTS", "", 65536, 16..=16777216, "events per VCI",
+    trace_events, "TRACE_EVENTS", 65536, 16..=16777216, "events per VCI",
         "events that a rank keeps of each VCI, 48 bytes each, where RANKPOINT_TRACE has it record them; the oldest ones are dropped and counted";
-    reserve_processes, "RESERVE_PROCESSES", "", 64, 0..=65536, "processes",
+    reserve_processes, "RESERVE_PROCESSES", 64, 0..=65536, "processes",
         "processes that can be added to a running job, at most; a reserve costs addresses, not memory; for jobs of mpiexec it counts in mpiexec's environment, under other launchers it is the same for all ranks";
-    contact_timeout_s, "CONTACT_TIMEOUT", "", 30, 0..=86400, "s",
+    contact_timeout_s, "CONTACT_TIMEOUT", 30, 0..=86400, "s",
         "between nodes over TCP: how long a rank that was never heard of may be out of the network's reach before that is an error; 0 for ever (docs/clusters.md)";
-    bootstrap_timeout_s, "BOOTSTRAP_TIMEOUT", "", 120, 1..=86400, "s",
+    bootstrap_timeout_s, "BOOTSTRAP_TIMEOUT", 120, 1..=86400, "s",
         "under launchers that speak PMI or PMIx: how long MPI_Init waits in each step for the launcher, and for the other ranks to call MPI_Init (docs/clusters.md)";
 }

@@ -24,6 +24,9 @@ fn suffixes_ranges_and_unknown_names_are_understood() {
         warnings[0].contains("RANKPOINT_EAGER_BYTES"),
         "{warnings:?}"
     );
+    let (settings, warnings) = read(&[("RANKPOINT_CROSS_COPY", "2")]);
+    assert_eq!(settings.cma, 1);
+    assert!(warnings[0].contains("unknown setting"), "{warnings:?}");
     let (settings, warnings) = read(&[("RANKPOINT_CMA", "yes")]);
     assert_eq!((settings.cma, warnings.len()), (1, 1));
 }
@@ -37,26 +40,6 @@ fn the_launcher_and_the_library_reserve_room_for_as_many_processes() {
         (row.default, row.max),
         (expected.0.into(), expected.1.into())
     );
-}
-
-#[test]
-fn old_names_work_with_one_notice_that_names_the_new_one() {
-    for row in SETTINGS.iter().filter(|row| !row.old_name.is_empty()) {
-        let value = row.min.to_string();
-        let (settings, warnings) = read(&[(row.old_name, &value)]);
-        let (renamed, none) = read(&[(row.name, &value)]);
-        assert_eq!((settings.values(), none.len()), (renamed.values(), 0));
-        assert_ne!(settings.values(), Settings::default().values());
-        assert_eq!(warnings.len(), 1, "{warnings:?}");
-        assert!(warnings[0].contains(row.name), "{warnings:?}");
-        assert!(warnings[0].contains(row.old_name), "{warnings:?}");
-    }
-    let both = [("RANKPOINT_CROSS_COPY", "2"), ("RANKPOINT_CMA", "0")];
-    let (settings, warnings) = read(&both);
-    assert_eq!((settings.cma, warnings.len()), (0, 1));
-    assert!(warnings[0].contains("is ignored"), "{warnings:?}");
-    let (settings, warnings) = read(&[("RANKPOINT_CROSS_COPY", "3")]);
-    assert_eq!((settings.cma, warnings.len()), (1, 2), "{warnings:?}");
 }
 
 #[test]

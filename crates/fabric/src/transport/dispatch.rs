@@ -7,13 +7,14 @@
 use std::io;
 use std::ptr::NonNull;
 
-use super::connection::{Bell, Capabilities, Connection, Polled};
+#[cfg(any(test, feature = "lab"))]
+use super::Simulated;
+use super::connection::{Capabilities, Connection, Polled};
 use super::{Nodes, Null, Shm};
 use crate::identity::{LinkIndex, PeerIndex};
 use crate::network::{ContextsInUse, PutBegun};
 use crate::ofi::Opening;
 use crate::ring::RingReceiver;
-use crate::sim::{Fate, Port};
 
 /// How one VCI reaches its peers.
 pub enum Transport {
@@ -24,18 +25,15 @@ pub enum Transport {
     /// Nothing.
     Null(Null),
     /// A simulated network.
-    Sim {
-        /// This rank's port.
-        port: Port,
-        /// Connections accepted so far.
-        accepted: u32,
-    },
+    #[cfg(any(test, feature = "lab"))]
+    Sim(Simulated),
 }
 
 impl Transport {
     /// A rank's connection to a simulated network.
-    pub const fn sim(port: Port) -> Self {
-        Self::Sim { port, accepted: 0 }
+    #[cfg(any(test, feature = "lab"))]
+    pub const fn sim(port: crate::sim::Port) -> Self {
+        Self::Sim(Simulated::new(port))
     }
 
     /// Closes the network to other nodes, if there is one: for tests that make many jobs in one process.
@@ -70,7 +68,8 @@ impl Transport {
                 arrives_silently: false,
                 delivers: false,
             },
-            Self::Sim { .. } => Capabilities {
+            #[cfg(any(test, feature = "lab"))]
+            Self::Sim(_) => Capabilities {
                 puts: false,
                 puts_unattended: false,
                 sends_zero_copy: false,
@@ -85,21 +84,21 @@ impl Transport {
     fn can_put(&self) -> bool {
         match self {
             Self::Nodes(nodes) => nodes.network().can_put(),
-            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => false,
+            _ => false,
         }
     }
 
     fn puts_unattended(&self) -> bool {
         match self {
             Self::Nodes(nodes) => nodes.network().puts_unattended(),
-            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => false,
+            _ => false,
         }
     }
 
     fn sends_zero_copy(&self) -> bool {
         match self {
             Self::Nodes(nodes) => nodes.network().sends_zero_copy(),
-            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => false,
+            _ => false,
         }
     }
 
@@ -111,7 +110,7 @@ impl Transport {
     pub fn vcis_of(&self, process: PeerIndex) -> io::Result<u32> {
         match self {
             Self::Nodes(nodes) => nodes.vcis_of(process),
-            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => Ok(1),
+            _ => Ok(1),
         }
     }
 
@@ -120,7 +119,7 @@ impl Transport {
     pub fn contexts_in_use(&self) -> Option<ContextsInUse> {
         match self {
             Self::Nodes(nodes) => Some(nodes.contexts_in_use()),
-            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => None,
+            _ => None,
         }
     }
 
@@ -134,10 +133,8 @@ impl Transport {
             Self::Shm(shm) => shm.connect(peer),
             Self::Nodes(nodes) => nodes.connect(peer),
             Self::Null(null) => null.connect(),
-            Self::Sim { port, .. } => Ok(Connection {
-                sender: port.connect(peer).map_err(io::Error::other)?,
-                bell: Bell::None,
-            }),
+            #[cfg(any(test, feature = "lab"))]
+            Self::Sim(simulated) => simulated.connect(peer),
         }
     }
 
@@ -149,7 +146,8 @@ impl Transport {
             Self::Shm(shm) => shm.has_new_rings(),
             Self::Nodes(nodes) => nodes.needs_attention(),
             Self::Null(_) => false,
-            Self::Sim { .. } => true,
+            #[cfg(any(test, feature = "lab"))]
+            Self::Sim(_) => true,
         }
     }
 
@@ -163,20 +161,16 @@ impl Transport {
             Self::Shm(_) => Ok(Polled::Alive),
             Self::Nodes(nodes) => nodes.poll().map(|()| Polled::Alive),
             Self::Null(_) => Ok(Polled::Alive),
-            Self::Sim { port, .. } => match port.poll() {
-                Ok(Fate::Alive) => Ok(Polled::Alive),
-                Ok(Fate::Dead) => Ok(Polled::Dead),
-                Err(error) => Err(io::Error::other(error)),
-            },
+            #[cfg(any(test, feature = "lab"))]
+            Self::Sim(simulated) => simulated.poll(),
         }
     }
 
     /// Ends a round of progress that began with [`Self::poll`], after which all rings were read.
     #[cold]
     pub fn end_round(&mut self) {
-        match self {
-            Self::Nodes(nodes) => nodes.end_round(),
-            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => {}
+        if let Self::Nodes(nodes) = self {
+            nodes.end_round();
         }
     }
 
@@ -190,17 +184,8 @@ impl Transport {
             Self::Shm(shm) => shm.accept(),
             Self::Nodes(nodes) => nodes.accept(),
             Self::Null(_) => Ok(Vec::new()),
-            Self::Sim { port, accepted } => {
-                let mut found = Vec::new();
-                while *accepted != port.accept_count() {
-                    let Some(connection) = port.accept() else {
-                        break;
-                    };
-                    *accepted += 1;
-                    found.push(connection);
-                }
-                Ok(found)
-            }
+            #[cfg(any(test, feature = "lab"))]
+            Self::Sim(simulated) => Ok(simulated.accept()),
         }
     }
 
@@ -210,7 +195,7 @@ impl Transport {
         match self {
             Self::Shm(shm) => shm.wake(peer),
             Self::Nodes(nodes) => nodes.wake(peer),
-            Self::Null(_) | Self::Sim { .. } => {}
+            _ => {}
         }
     }
 
@@ -228,16 +213,15 @@ impl Transport {
                 let (network, key) = nodes.putting(peer)?;
                 network.open_memory(key.here, start, bytes)
             }
-            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => None,
+            _ => None,
         }
     }
 
     /// Ends [`Self::open_memory`].
     #[cold]
     pub fn close_memory(&mut self, number: u32) {
-        match self {
-            Self::Nodes(nodes) => nodes.close_memory(number),
-            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => {}
+        if let Self::Nodes(nodes) = self {
+            nodes.close_memory(number);
         }
     }
 
@@ -262,7 +246,7 @@ impl Transport {
                 Some((network, key)) => unsafe { network.put(key, memory, target, token) },
                 None => Ok(PutBegun::No),
             },
-            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => Ok(PutBegun::No),
+            _ => Ok(PutBegun::No),
         }
     }
 
@@ -292,7 +276,7 @@ impl Transport {
     pub fn is_putting(&self, token: u64) -> bool {
         match self {
             Self::Nodes(nodes) => nodes.is_putting(token),
-            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => false,
+            _ => false,
         }
     }
 
@@ -301,7 +285,7 @@ impl Transport {
     pub fn ended_puts(&mut self) -> Vec<u64> {
         match self {
             Self::Nodes(nodes) => nodes.ended_puts(),
-            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => Vec::new(),
+            _ => Vec::new(),
         }
     }
 
@@ -310,7 +294,7 @@ impl Transport {
     pub const fn take_outsiders(&mut self) -> u64 {
         match self {
             Self::Nodes(nodes) => nodes.take_outsiders(),
-            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => 0,
+            _ => 0,
         }
     }
 
@@ -320,7 +304,7 @@ impl Transport {
     pub fn is_finished(&mut self) -> bool {
         match self {
             Self::Nodes(nodes) => nodes.is_finished(),
-            Self::Shm(_) | Self::Null(_) | Self::Sim { .. } => true,
+            _ => true,
         }
     }
 }

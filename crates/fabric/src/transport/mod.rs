@@ -10,13 +10,15 @@
 //! | [`Shm`] | rings in the node segment | ranks of one node |
 //! | [`Nodes`] | the same, and frames over libfabric ([`crate::network`]) | jobs of several nodes |
 //! | [`Null`] | nothing: cells are written to private memory and forgotten | measuring software |
-//! | [`Port`](crate::sim::Port) of a [`SimNet`](crate::sim::SimNet) | a deterministic network in one process | tests |
+//! | `Simulated` | a deterministic network in one process (`sim`) | tests, with the feature `lab` |
 
 mod connection;
 mod dispatch;
 mod nodes;
 mod null;
 mod shm;
+#[cfg(any(test, feature = "lab"))]
+mod simulated;
 
 pub use crate::network::{ContextsInUse, PutBegun};
 pub use crate::ofi::Opening;
@@ -25,3 +27,5 @@ pub use dispatch::Transport;
 pub use nodes::Nodes;
 pub use null::Null;
 pub use shm::Shm;
+#[cfg(any(test, feature = "lab"))]
+pub use simulated::Simulated;

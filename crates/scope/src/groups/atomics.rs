@@ -2,11 +2,11 @@
 //! Read-modify-write operations on one word by several cores.
 
 use machine_profile::Axis;
+use measure::threads::{CacheLine, team};
 
 use crate::entry::Entry;
 use crate::session::{Outcome, Session, curve};
 use crate::sync::{AtomicU64, Ordering};
-use crate::threads::{CacheLine, team};
 
 /// The rows of this group.
 pub(super) fn entries() -> Vec<Entry> {
@@ -61,7 +61,7 @@ fn contended(
     let mut points = Vec::new();
     for count in counts(session.cores().len()) {
         let found = team(&session.cores()[..count], &session.plan(), |_| {
-            let word = &word.0;
+            let word = word.word();
             move |repetitions| {
                 for _ in 0..repetitions {
                     operation(word);

@@ -3,15 +3,16 @@
 
 use std::time::Instant;
 
+use machine_profile::statistics::{mad, median, trimean};
 use machine_profile::{Axis, Sample};
+use measure::threads::{CacheLine, Spot, duo, sample_here};
 
 use super::transfer::{QUICK_SIZES, SIZES};
 use crate::entry::Entry;
 use crate::kernels::{keep, write};
 use crate::memory::Mapping;
 use crate::session::{Outcome, Session, curve};
-use crate::threads::{CacheLine, Spot, duo, sample_here};
-use crate::timing::{Interval, TwoWay, mad, median, trimean};
+use crate::timing::{Interval, TwoWay};
 
 /// Most overlaps that are kept.
 const MOST: usize = 10_000;

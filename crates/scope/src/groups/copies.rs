@@ -6,7 +6,7 @@ use machine_profile::Axis;
 use crate::entry::Entry;
 use crate::kernels::{CAN_FLUSH, Copy, flush};
 use crate::memory::{Mapping, PAGE};
-use crate::session::{Outcome, Session, clock_ns, curve, time, time_after};
+use crate::session::{Outcome, Session, curve, time, time_after};
 
 /// Sizes of full profiles: one byte, and powers of two.
 pub(super) const SIZES: [u64; 23] = sizes();
@@ -87,7 +87,7 @@ fn measure(session: &Session, name: &str, copy: Copy, state: State) -> Outcome {
         return Err("this processor's caches cannot be flushed by line".to_owned());
     }
     let most = sys::memory::physical_memory_bytes() / PART;
-    let clock_ns = clock_ns();
+    let clock_ns = measure::sampling::clock_ns();
     let mut points = Vec::new();
     let sizes = session.sizes(&SIZES, &QUICK_SIZES).into_iter();
     for bytes in sizes.filter(|&bytes| bytes <= most) {

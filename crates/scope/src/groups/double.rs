@@ -2,13 +2,13 @@
 //! Messages by two copies: into a ring of pieces and out of it, both at once where there are several pieces.
 
 use machine_profile::Axis;
+use measure::threads::{duo, sample_here};
 
 use super::transfer::{QUICK_SIZES, SIZES};
 use crate::entry::Entry;
 use crate::kernels::keep;
 use crate::memory::{Mapping, PAGE, memory_file};
 use crate::session::{Outcome, Session, curve, time};
-use crate::threads::{duo, sample_here};
 
 const PIECES: [usize; 5] = [16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10];
 /// Pieces that a ring has.

@@ -4,21 +4,19 @@
 use std::time::{Duration, Instant};
 
 use machine_profile::{Axis, Matrix, Sample, Unit};
+use measure::sampling::Plan;
+use measure::threads::{CacheLine, Spot, duo, sample_here};
+use measure::yardstick::ping_pong::PingPong;
 
 use crate::entry::Entry;
 use crate::kernels::keep;
 use crate::memory::Mapping;
 use crate::session::{Found, Outcome, Session, cost, curve};
-use crate::threads::{CacheLine, Spot, duo, sample_here};
-use crate::timing::Plan;
 
 const PAYLOADS: [u64; 10] = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
 const QUICK_PAYLOADS: [u64; 4] = [8, 64, 512, 4096];
 /// Lines between a producer and its consumer.
 const SLOTS: u64 = 64;
-/// Lines of each direction through which a ping-pong goes in turn. A line's address selects the slice of the last cache that
-/// keeps its directory entry, and slices are not equally far from both cores: one line would tell the distance of its slice.
-const LINES: usize = 128;
 
 /// The rows of this group.
 pub(super) fn entries() -> Vec<Entry> {
@@ -49,31 +47,20 @@ pub(super) fn entries() -> Vec<Entry> {
 
 /// Half a round trip of a line between two processors, in nanoseconds.
 fn ping_pong(session: &Session, plan: &Plan, spots: [Spot; 2]) -> Result<Sample, String> {
-    let lines = || (0..LINES).map(|_| CacheLine::default()).collect::<Vec<_>>();
-    let (there, back) = (&lines(), &lines());
-    let line = |number: u64| number as usize % LINES;
+    let lines = PingPong::default();
     duo(
         spots,
         |[_, end]| {
-            let mut number = 0;
+            let mut done = 0;
             sample_here(plan, |repetitions| {
                 let start = Instant::now();
-                for _ in 0..repetitions {
-                    number += 1;
-                    there[line(number)].publish(number);
-                    // A follower that has ended makes no more values.
-                    let _ = back[line(number)].wait_until_ended(number, end);
-                }
+                // An end that answers no more makes no more values.
+                done = lines.lead(done, repetitions, false, || end.has_ended());
                 start.elapsed().as_nanos() as f64 / 2.0
             })
         },
         |[end, _]| {
-            for number in 1.. {
-                if there[line(number)].wait_until_ended(number, end).is_err() {
-                    break;
-                }
-                back[line(number)].publish(number);
-            }
+            lines.answer(0, || end.has_ended());
         },
     )
     .map(|found| session.count(found))

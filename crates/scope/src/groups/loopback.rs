@@ -5,10 +5,10 @@ use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
 use machine_profile::Axis;
+use measure::threads::duo;
 
 use crate::entry::Entry;
 use crate::session::{Outcome, Session, curve, time};
-use crate::threads::duo;
 
 const SIZES: [u64; 8] = [1, 64, 1024, 8192, 65_536, 262_144, 1_048_576, 4_194_304];
 const QUICK_SIZES: [u64; 3] = [64, 8192, 262_144];
@@ -47,7 +47,7 @@ fn measure(session: &Session, name: &str) -> Outcome {
             spots,
             move |_| {
                 let mut failed = None;
-                let found = crate::timing::sample(
+                let found = measure::sampling::sample(
                     &plan,
                     &mut |repetitions| {
                         time(repetitions, || {

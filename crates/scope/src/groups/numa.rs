@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use machine_profile::{Matrix, PlaceKind, Unit};
+use measure::threads::bind;
 
 use crate::entry::Entry;
 use crate::kernels::{flush, keep};
 use crate::memory::{HUGE_PAGE, Mapping, PAGE};
-use crate::session::{Found, Outcome, Session, clock_ns, cost, time_after};
-use crate::threads::bind;
+use crate::session::{Found, Outcome, Session, cost, time_after};
 
 /// Bytes of a copy: more than most caches hold.
 const BYTES: usize = 64 << 20;
@@ -72,7 +72,7 @@ fn matrix(session: &Session, name: &str) -> Outcome {
     let places: Vec<usize> = nodes.iter().filter_map(place).collect();
     let mut values = vec![vec![None; nodes.len()]; nodes.len()];
     let mut mad = values.clone();
-    let clock_ns = clock_ns();
+    let clock_ns = measure::sampling::clock_ns();
     for (row, &(_, from)) in nodes.iter().enumerate() {
         for (column, &(_, to)) in nodes.iter().enumerate() {
             let (source, target) = (memory_at(from, BYTES)?, memory_at(to, BYTES)?);
@@ -94,7 +94,7 @@ fn matrix(session: &Session, name: &str) -> Outcome {
                         }
                         keep(1);
                     };
-                    Ok(crate::threads::sample_here(
+                    Ok(measure::threads::sample_here(
                         &session.plan(),
                         |repetitions| time_after(repetitions, clock_ns, cool, copy),
                     ))

@@ -3,12 +3,12 @@
 
 use layout::Layout;
 use machine_profile::{Axis, Surface};
+use measure::sampling::Plan;
 
 use crate::entry::Entry;
 use crate::kernels::{CAN_FLUSH, flush, keep};
 use crate::memory::{Mapping, PAGE};
-use crate::session::{Effort, Found, Outcome, Session, clock_ns, time, time_after};
-use crate::timing::Plan;
+use crate::session::{Effort, Found, Outcome, Session, time, time_after};
 
 const BYTES: [u64; 7] = [64, 1024, 16_384, 131_072, 1_048_576, 8_388_608, 67_108_864];
 const QUICK_BYTES: [u64; 3] = [1024, 131_072, 8_388_608];
@@ -193,7 +193,7 @@ fn point(session: &Session, plan: &Plan, case: Case) -> Result<machine_profile::
     if !case.is_cold {
         return Ok(session.sample(plan, |repetitions| time(repetitions, once)));
     }
-    let clock_ns = clock_ns();
+    let clock_ns = measure::sampling::clock_ns();
     let cool = || {
         // SAFETY: whole mappings.
         unsafe {

@@ -7,12 +7,12 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use machine_profile::{Axis, Sample};
+use measure::threads::bind;
 use sys::cma::{Direction, Remote, Span, transfer};
 
 use crate::entry::Entry;
 use crate::memory::{Mapping, PAGE};
 use crate::session::{Found, Outcome, Session, cost, curve, time};
-use crate::threads::bind;
 
 /// Bytes of the other process's memory.
 const ROOM: usize = 16 << 20;
@@ -128,7 +128,7 @@ fn measure(session: &Session, name: &str, direction: Direction) -> Outcome {
                 .map(|bytes| {
                     let mut failed = None;
                     let plan = session.plan();
-                    let found = crate::threads::sample_here(&plan, |repetitions| {
+                    let found = measure::threads::sample_here(&plan, |repetitions| {
                         time(repetitions, || {
                             if let Err(error) = copy(&peer, direction, &memory, bytes as usize) {
                                 failed = Some(error);

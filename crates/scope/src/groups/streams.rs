@@ -2,13 +2,13 @@
 //! Passes over memory that no cache holds, by several threads.
 
 use machine_profile::Axis;
+use measure::threads::team;
 
 use super::atomics::counts;
 use crate::entry::Entry;
 use crate::kernels::{keep, read, triad, write};
 use crate::memory::Mapping;
 use crate::session::{Outcome, Session, curve};
-use crate::threads::team;
 
 /// Passes, after McCalpin's STREAM: reads, writes, copies, and sums of two arrays.
 #[derive(Clone, Copy, Debug)]

@@ -4,13 +4,13 @@
 use std::time::Instant;
 
 use machine_profile::{Axis, Matrix, Unit};
+use measure::sampling::Plan;
+use measure::threads::{Spot, duo, sample_here};
 
 use crate::entry::Entry;
 use crate::kernels::keep;
 use crate::memory::{Mapping, memory_file};
-use crate::session::{Found, Outcome, Session, clock_ns, curve};
-use crate::threads::{Spot, duo, sample_here};
-use crate::timing::Plan;
+use crate::session::{Found, Outcome, Session, curve};
 
 /// Sizes of messages.
 pub(super) const SIZES: [u64; 10] = [
@@ -54,7 +54,7 @@ fn one_copy(
     spots: [Spot; 2],
     bytes: usize,
     is_load: bool,
-) -> Result<crate::timing::Sampled, String> {
+) -> Result<measure::sampling::Sampled, String> {
     let file = memory_file(bytes)?;
     let (mine, theirs) = (
         Mapping::shared(&file, bytes)?,
@@ -62,7 +62,7 @@ fn one_copy(
     );
     let own = Mapping::touched(bytes)?;
     let (mine, theirs, own) = (&mine, &theirs, &own);
-    let clock_ns = clock_ns();
+    let clock_ns = measure::sampling::clock_ns();
     duo(
         spots,
         |[to, from]| {

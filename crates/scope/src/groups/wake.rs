@@ -6,12 +6,12 @@ use std::os::fd::OwnedFd;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use measure::threads::{CacheLine, Spot, duo, sample_here};
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::entry::Entry;
 use crate::session::{Outcome, Session, cost, time};
 use crate::sync::{AtomicU32, Ordering};
-use crate::threads::{CacheLine, Spot, duo, sample_here};
 
 /// Longest sleep without a wake-up; a lost one would be a fault of the kernel, and this bounds it.
 const LONG: Duration = Duration::from_secs(1);
@@ -217,7 +217,7 @@ fn round_trip<B: Bell>(session: &Session, name: &str, spots: [Spot; 2]) -> Outco
     let found = duo(
         spots,
         |[to, _]| {
-            let found = crate::timing::sample(
+            let found = measure::sampling::sample(
                 &plan,
                 &mut |repetitions| {
                     time(repetitions, || {
@@ -259,7 +259,7 @@ fn idle<B: Bell>(session: &Session, name: &str) -> Outcome {
     let found = duo(
         spots,
         |[to, _]| {
-            let found = crate::timing::sample(
+            let found = measure::sampling::sample(
                 &plan,
                 &mut |repetitions| {
                     let mut whole = 0.0;

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How times become samples: repetitions, trials, statistics, checks of independence; two transfers at once; asynchronous devices.
+//! Times of what one thread does not do alone: two transfers at once, and devices that perform operations later.
 //!
-//! Nothing here measures anything: a measurement is a function from a number of repetitions to nanoseconds, so tests pass
-//! simulated clocks and devices.
+//! Nothing here measures anything, so tests pass simulated devices. `measure::sampling` has repetitions, trials and the checks of
+//! independence.
 
 mod asynchronous;
-mod iid;
 mod overlap;
-mod sampling;
-mod statistics;
 
 pub use asynchronous::{Device, FIRST_WAIT_CYCLES, Gated, gated};
-pub use iid::{Verdict, check};
 pub use overlap::{Interval, TwoWay};
-pub use sampling::{Disturbance, Plan, Sampled, disturbance, sample};
-pub use statistics::{mad, median, trimean};

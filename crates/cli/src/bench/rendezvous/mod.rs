@@ -7,7 +7,7 @@
 //! | [`mod@tables`] | the tables |
 //! | [`mod@plot`] | the skew curves, measured and predicted |
 //!
-//! `rank/rendezvous.rs` measures.
+//! `bench_rank` measures.
 
 mod plot;
 mod predict;

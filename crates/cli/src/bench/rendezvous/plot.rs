@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The skew curves as charts: marks are measured, lines without marks are predicted.
 
-use super::super::measurement::{Measurement, Unit};
+use bench_rank::measurement::{Measurement, Unit};
+use measure::plot::{AxisText, Chart, Line, Look, Scale};
+use measure::sizes::show;
+
 use super::super::results::Results;
-use super::super::table::show_size;
 use super::predict::SKEW;
-use crate::plot::{AxisText, Chart, Line, Look, Scale};
 
 /// Skews that the second chart of a size shows: those in which control messages matter.
 const SMALL_NS: i64 = 2_000;
@@ -22,7 +23,7 @@ pub(in super::super) fn skew_charts(results: &Results) -> Vec<Chart<'_>> {
 fn skew_chart(results: &Results, size: usize, most: i64) -> Chart<'_> {
     let title = match most {
         SMALL_NS => "the same, small skews".to_owned(),
-        _ => format!("{} until received", show_size(size)),
+        _ => format!("{} until received", show(size)),
     };
     let lines = (0..results.libraries.len()).flat_map(|library| {
         let (name, of) = (&results.libraries[library].name, (size, library));

@@ -4,11 +4,11 @@
 //! The model gets two times of the run: the way of a control message, which is measured by itself, and the copy. The copy follows from the
 //! point where the send is first by most, so this point agrees by construction, and the others are predictions.
 
+use bench_rank::measurement::Measurement;
 use protocols::cost::{Path, Times};
 use protocols::{Config, Fabric, Variant};
 use serde::Serialize;
 
-use super::super::measurement::Measurement;
 use super::super::results::Results;
 
 /// The row of the measured curves.
@@ -105,7 +105,8 @@ fn received_ns(variant: Variant, control_ns: f64, copy_ns: f64, skew_ns: i64) ->
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::alike::Chosen;
+    use measure::yardstick::alike::Chosen;
+
     use super::super::super::results::{Library, PointKey};
     use super::*;
 

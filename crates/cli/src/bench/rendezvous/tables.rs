@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tables of long messages.
 
-use super::super::measurement::{Axis, MEASUREMENTS, Measurement, Unit};
+use bench_rank::measurement::{Axis, MEASUREMENTS, Measurement, Unit};
+use measure::sizes::show;
+use measure::table::Table;
+
 use super::super::results::{PointKey, Results};
-use super::super::table::{Table, compared, show_size, value};
+use super::super::tables::{compared, value};
 use super::predict::SKEW;
 
 /// The columns of an order: the end of the row's name, and the head.
@@ -56,7 +59,7 @@ fn of_order(results: &Results, row: &'static Measurement) -> Option<Table> {
                 };
                 value(results, key, library)
             });
-            let size = show_size(size_bytes);
+            let size = show(size_bytes);
             let place = match ranks {
                 2 => size,
                 ranks => format!("{size}, {ranks} ranks"),
@@ -110,7 +113,7 @@ fn of_skews(results: &Results) -> Vec<Table> {
         });
         let rows = rows.collect();
         Table {
-            title: format!("{}, {}", skew.title, show_size(size)),
+            title: format!("{}, {}", skew.title, show(size)),
             text: format!("{}: {}", skew.text, ways(results, size)),
             header,
             rows,
@@ -153,7 +156,8 @@ fn show_skew(skew_ns: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::table::Form;
+    use measure::table::Form;
+
     use super::super::testing;
     use super::*;
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Results for tests of what is made of them.
 
-use super::super::alike::Chosen;
-use super::super::measurement::Measurement;
+use bench_rank::measurement::Measurement;
+use measure::yardstick::alike::Chosen;
+
 use super::super::results::{Library, PointKey, Results};
 use super::predict;
 

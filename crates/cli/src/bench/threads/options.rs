@@ -3,12 +3,11 @@
 
 use std::path::PathBuf;
 
+use bench_rank::threads::{Mode, Operation};
 use clap::{Args, ValueEnum};
+use measure::hosts::HostOptions;
+use measure::sizes::{Sizes, sizes};
 use serde::Serialize;
-
-use super::super::hosts::HostOptions;
-use super::super::options::{Sizes, sizes};
-use super::{Mode, Operation};
 
 /// Options of `rankpoint bench threads`.
 #[derive(Args)]

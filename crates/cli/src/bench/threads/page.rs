@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rates of threads as tables: one for each fabric, size and window.
 
-use super::super::measurement::Unit;
-use super::super::table::{Form, Table, head, show_size};
-use super::Operation;
+use bench_rank::measurement::Unit;
+use bench_rank::threads::Operation;
+use measure::sizes::show;
+use measure::table::{Form, Table, head};
+
 use super::results::{Case, RatePoint, ThreadResults};
 
 /// All tables, after the conditions.
@@ -24,7 +26,7 @@ pub(super) fn render(results: &ThreadResults, form: Form) -> String {
             (Operation::Put, "null") => "puts sent as messages, on a fabric that carries nothing",
             (Operation::Put, _) => "puts from one process into another",
         };
-        let (size, window) = (show_size(case.size_bytes), case.window);
+        let (size, window) = (show(case.size_bytes), case.window);
         let function = case.operation.function();
         format!("Threads, {function}, {size}, windows of {window}: {carried}")
     };

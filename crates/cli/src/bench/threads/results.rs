@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What was measured of threads.
 
+use bench_rank::threads::{Mode, Operation};
+use measure::job::RankReport;
+use measure::statistics::median;
 use serde::Serialize;
 
-use super::super::job::RankReport;
-use super::super::results::{Library, median};
+use super::super::results::Library;
 use super::options::{Fabric, Locks, Progress, Sharing};
-use super::{Mode, Operation};
 
 /// Everything that one run has found.
 #[derive(Serialize)]
@@ -188,8 +189,9 @@ fn merge(
 
 #[cfg(test)]
 mod tests {
+    use measure::target::InitLevel;
+
     use super::*;
-    use crate::mpi::InitLevel;
 
     pub(crate) fn case(library: usize, mode: Mode) -> Case {
         Case {

@@ -4,16 +4,18 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::super::job;
-use super::super::others::Ticks;
+use bench_rank::threads::{Mode, RATES, RatePlan};
+use measure::conditions::{Ticks, command_line, processor};
+use measure::job;
+use measure::output::{self, tell};
+use measure::table::Form;
+use measure::target::{self, Target};
+
 use super::super::results::Library;
-use super::super::run::{self, command_line, processor, tell};
-use super::super::table::Form;
-use super::super::target::{self, Target};
+use super::ThreadsOptions;
 use super::options::{Fabric, Locks, Progress, Sharing};
 use super::page;
 use super::results::{Case, ThreadResults};
-use super::{Mode, RATES, RatePlan, ThreadsOptions};
 
 /// Part of the processors that others may take before tables say so.
 const MUCH: f64 = 0.03;
@@ -73,7 +75,7 @@ pub(in super::super) fn run(options: &ThreadsOptions) -> Result<(), String> {
             100.0 * others
         ));
     }
-    run::print(&page::render(&results, Form::Terminal))?;
+    output::print(&page::render(&results, Form::Terminal))?;
     write_files(options, &results)?;
     let has_any = results
         .points
@@ -238,10 +240,10 @@ fn write_files(options: &ThreadsOptions, results: &ThreadResults) -> Result<(), 
     if let Some(file) = &options.json {
         let text = serde_json::to_string_pretty(results);
         let text = text.map_err(|error| format!("cannot write JSON: {error}"))?;
-        run::write(file, text.as_bytes())?;
+        output::write(file, text.as_bytes())?;
     }
     if let Some(file) = &options.markdown {
-        run::write(file, page::render(results, Form::Markdown).as_bytes())?;
+        output::write(file, page::render(results, Form::Markdown).as_bytes())?;
     }
     Ok(())
 }

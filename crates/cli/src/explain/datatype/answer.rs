@@ -8,7 +8,7 @@ use layout::{Isa, Layout};
 
 use super::construct::{self, Steps};
 use super::options::TypeOptions;
-use super::{measure, model, parse, same, text};
+use super::{model, packing, parse, same, text};
 
 /// Steps that are printed; more would be no explanation.
 const MOST_STEPS: usize = 200;
@@ -124,7 +124,7 @@ fn speed(options: &TypeOptions, layout: &Layout, isa: Isa) -> Result<String, Str
         line(&mut text, "predicted", &speed);
     }
     if options.measure {
-        let measured = measure::pack(layout, elements)?;
+        let measured = packing::pack(layout, elements)?;
         line(
             &mut text,
             "measured",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Options of `rankpoint explain message`.
 
-use algorithms::number;
 use clap::{Args, ValueEnum};
+use measure::sizes::bytes;
 use protocols::cost::Times;
 use protocols::{Fabric, Reads};
 
@@ -22,10 +22,10 @@ use crate::profile::ProfileOptions;
 )]
 pub(crate) struct MessageOptions {
     /// Length of the message; takes K, M, G
-    #[arg(long, value_parser = bytes)]
+    #[arg(long, value_parser = bytes::<u64>)]
     pub(super) bytes: u64,
     /// Bytes that the receive holds (default: the length of the message)
-    #[arg(long, value_parser = bytes)]
+    #[arg(long, value_parser = bytes::<u64>)]
     pub(super) capacity: Option<u64>,
     /// Sender that the receive names
     #[arg(long, value_enum, default_value_t = Wildcard::Exact)]
@@ -46,7 +46,7 @@ pub(crate) struct MessageOptions {
     #[arg(long, value_enum, default_value_t = Setting::Auto)]
     pub(super) rendezvous: Setting,
     /// As with RANKPOINT_EAGER_BYTES
-    #[arg(long, default_value = "128K", value_parser = bytes)]
+    #[arg(long, default_value = "128K", value_parser = bytes::<u64>)]
     pub(super) eager_bytes: u64,
     #[command(flatten)]
     pub(super) profile: ProfileOptions,
@@ -149,11 +149,6 @@ impl FabricChoice {
             ..self.times
         }
     }
-}
-
-fn bytes(text: &str) -> Result<u64, String> {
-    let found = number(text).filter(|&bytes| bytes <= 1 << 40);
-    found.ok_or_else(|| "expected a size such as 0, 64 or 4M, up to 1024G".to_owned())
 }
 
 /// `shm`, or `shm:c=300ns,b=10`.

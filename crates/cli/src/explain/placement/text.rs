@@ -4,11 +4,11 @@
 use std::fmt::Write as _;
 
 use algorithms::short;
+use measure::columns::table;
 use serde_json::{Value, json};
 
 use super::super::ranges::ranges;
 use super::answer::{Answer, Placed};
-use crate::columns::table;
 
 /// The answer for people.
 pub(super) fn text(answer: &Answer) -> String {

@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use clap::Args;
+use measure::{settings, temporary};
 use serde_json::json;
 
 use super::report::{self, RankReport};
 use super::{advice, text};
-use crate::{settings, temporary, vci_plan};
+use crate::vci_plan;
 
 /// Options of `rankpoint explain vci`.
 #[derive(Args)]

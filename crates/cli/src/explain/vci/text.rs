@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use measure::columns::table;
+
 use super::super::ranges::ranges;
 use super::advice::{advice, percent};
 use super::report::{Communicators, RankReport, missing};
-use crate::columns::table;
 
 /// The reports as `rankpoint explain vci` prints them.
 pub(super) fn text(reports: &[RankReport]) -> String {

@@ -5,12 +5,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use machine_profile::{Axis, Sample};
+use measure::threads::team;
 
 use super::units;
 use crate::entry::Entry;
 use crate::gpu::{ARGUMENTS, Box3, Done, Graph, Pinned, Side3, Stream, Unit};
 use crate::session::{Effort, Outcome, Session, cost, curve};
-use crate::threads::team;
 
 /// Calls that are given before the GPU may catch up: its queue never fills.
 const BATCH: u64 = 64;

@@ -6,12 +6,13 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use machine_profile::Sample;
+use machine_profile::statistics::{mad, median, trimean};
+use measure::threads::{CacheLine, duo, sample_here};
 
 use crate::gpu::{Done, Stream, Unit};
 use crate::memory::Mapping;
 use crate::session::Session;
-use crate::threads::{CacheLine, duo, sample_here};
-use crate::timing::{Interval, TwoWay, mad, median, trimean};
+use crate::timing::{Interval, TwoWay};
 
 /// Most overlaps that are kept.
 const MOST: usize = 10_000;

@@ -8,14 +8,15 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use machine_profile::{Axis, PlaceKind, Sample};
+use measure::sampling::sample;
+use measure::threads::bind;
 
 use super::ways::{Pair, Work};
 use super::{pageable, units};
 use crate::entry::Entry;
 use crate::gpu::{Done, Gate, Unit};
 use crate::session::{Found, Outcome, Session, curve};
-use crate::threads::bind;
-use crate::timing::{FIRST_WAIT_CYCLES, gated, sample};
+use crate::timing::{FIRST_WAIT_CYCLES, gated};
 
 /// Sizes of full profiles, and of quick ones.
 const SIZES: [u64; 12] = sizes();

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What several threads do, and the ways in which they communicate.
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+/// The operation that threads start.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Operation {
+    /// MPI_Isend to a thread that receives
+    Isend,
+    /// MPI_Put into the memory of a thread that waits
+    Put,
+}
+
+impl Operation {
+    /// The word for it on command lines.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Isend => "isend",
+            Self::Put => "put",
+        }
+    }
+
+    /// The function that is measured.
+    pub const fn function(self) -> &'static str {
+        match self {
+            Self::Isend => "MPI_Isend",
+            Self::Put => "MPI_Put",
+        }
+    }
+}
+
+/// A way in which several threads communicate.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// A rank for each thread, at MPI_THREAD_SINGLE: what the others are compared with
+    Processes,
+    /// All threads on one communicator, told apart by tags, or on one window
+    Serial,
+    /// A communicator for each thread
+    Communicators,
+    /// A window for each thread
+    Windows,
+    /// An endpoint for each thread
+    Endpoints,
+    /// One communicator with hints that let the library tell threads apart by tags, or one window with hints
+    Hints,
+    /// One partitioned message of all threads for each window
+    Partitioned,
+}
+
+impl Mode {
+    /// The word for it on command lines and in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Processes => "processes",
+            Self::Serial => "serial",
+            Self::Communicators => "communicators",
+            Self::Windows => "windows",
+            Self::Endpoints => "endpoints",
+            Self::Hints => "hints",
+            Self::Partitioned => "partitioned",
+        }
+    }
+
+    /// Whether an operation can be done so: messages have no windows, and puts no communicators and partitions.
+    pub const fn has(self, operation: Operation) -> bool {
+        match self {
+            Self::Processes | Self::Serial | Self::Endpoints | Self::Hints => true,
+            Self::Communicators | Self::Partitioned => matches!(operation, Operation::Isend),
+            Self::Windows => matches!(operation, Operation::Put),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_operation_has_modes_of_its_own() {
+        let of = |operation| {
+            let all = Mode::value_variants()
+                .iter()
+                .filter(|mode| mode.has(operation));
+            all.map(|mode| mode.name()).collect::<Vec<_>>().join(" ")
+        };
+        let sends = "processes serial communicators endpoints hints partitioned";
+        assert_eq!(of(Operation::Isend), sends);
+        assert_eq!(
+            of(Operation::Put),
+            "processes serial windows endpoints hints"
+        );
+    }
+}
