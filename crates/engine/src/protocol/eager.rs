@@ -264,6 +264,7 @@ pub(super) fn deliver(
 
 /// A whole message that an EAGER cell describes.
 struct Whole {
+    word: u64,
     chunk: NonNull<u8>,
     location: ChunkLocation,
     bytes: u64,
@@ -274,6 +275,7 @@ struct Whole {
 fn whole_message(state: &mut VciState, ring: usize) -> Option<Whole> {
     let incoming = &mut state.incoming[ring];
     let Eager {
+        word,
         total,
         sender,
         location,
@@ -288,6 +290,7 @@ fn whole_message(state: &mut VciState, ring: usize) -> Option<Whole> {
     let reverse = &state.links.get(incoming.peer)?.sender;
     let chunk = incoming.ring.payload(location, bytes as u32, reverse)?;
     Some(Whole {
+        word,
         chunk,
         location,
         bytes,
@@ -301,10 +304,9 @@ pub(super) fn arrived_untyped_eager(state: &mut VciState, ring: usize) -> bool {
     let Some(message) = whole_message(state, ring) else {
         return false;
     };
-    let incoming = &state.incoming[ring];
     let key = Key {
-        word: incoming.ring.match_word(),
-        peer: incoming.peer,
+        word: message.word,
+        peer: state.incoming[ring].peer,
     };
     let Some(receive) = state.posted.take(&mut state.slab, key) else {
         return false;
