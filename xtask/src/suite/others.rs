@@ -153,7 +153,7 @@ pub(super) fn mpich_interposed(scope: Scope) -> Result<Found, String> {
     let suite = Suite {
         name: "MPICH",
         script: "tests/mpich/interposed.py",
-        arguments: [&["--every=36"], &[]],
+        arguments: [&["--every=72"], &[]],
         needs: BUILD_TOOLS,
         limit_s: 7200,
     };
