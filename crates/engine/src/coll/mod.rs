@@ -6,6 +6,7 @@
 //! | [`select`] | which algorithm a call uses |
 //! | [`algorithms`] | each algorithm as one `async fn` over [`primitives`], which are messages and copies |
 //! | [`area`] | collectives through the memory that the members of a communicator share |
+//! | [`blocks`] | blocks of all ranks, and roots, as callers give them |
 //! | [`check`] | comparison of the members' arguments (`RANKPOINT_CHECK=collectives`) |
 //!
 //! A blocking call polls an algorithm's future on the caller's stack, a nonblocking call spawns it as a task ([`crate::task`]).
@@ -15,6 +16,7 @@
 
 mod algorithms;
 pub(crate) mod area;
+mod blocks;
 pub(crate) mod check;
 mod primitives;
 mod scratch;
@@ -29,8 +31,7 @@ pub use algorithms::allreduce::{allreduce, reduce_scatter};
 pub use algorithms::alltoall::alltoall;
 pub use algorithms::barrier::{barrier, finish};
 pub use algorithms::bcast::bcast;
-pub use algorithms::gather::{Blocks, Sizes, gather, scatter};
-pub use algorithms::inter::Root;
+pub use algorithms::gather::{gather, scatter};
 pub use algorithms::neighbour;
 pub use algorithms::reduce::reduce;
 pub use algorithms::scan::{exscan, scan};
@@ -38,5 +39,6 @@ pub use area::drive::{ended, keep};
 pub use area::fast;
 pub(crate) use area::persistent::plan_by_task;
 pub use area::persistent::{PlannedStart, fast_plan};
+pub use blocks::{Blocks, Root, Sizes};
 pub(crate) use primitives::Collective;
 pub use primitives::{Block, RawMut};

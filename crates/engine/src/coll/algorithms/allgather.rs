@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use algorithms::Allgather;
 
-use crate::coll::algorithms::gather::Blocks;
 use crate::coll::algorithms::hierarchy;
 use crate::coll::algorithms::inter;
 use crate::coll::area::long;
 use crate::coll::area::{Purpose, enter_area};
+use crate::coll::blocks::Blocks;
 use crate::coll::check;
 use crate::coll::primitives::{Block, Collective, Scratch};
 use crate::coll::select::{self, choose};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use algorithms::{Alltoall, Case};
 
-use crate::coll::algorithms::gather::{Blocks, Sizes};
 use crate::coll::algorithms::inter;
 use crate::coll::area::long;
 use crate::coll::area::{Purpose, enter_area};
+use crate::coll::blocks::{Blocks, Sizes};
 use crate::coll::check;
 use crate::coll::primitives::{Block, Collective, Scratch};
 use crate::coll::select::{self, choose};

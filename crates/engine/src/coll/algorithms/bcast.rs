@@ -7,9 +7,10 @@ use algorithms::{Bcast, Choice};
 
 use crate::coll::algorithms::chain;
 use crate::coll::algorithms::hierarchy;
-use crate::coll::algorithms::inter::{self, Root};
+use crate::coll::algorithms::inter;
 use crate::coll::area::long;
 use crate::coll::area::{Purpose, enter_area};
+use crate::coll::blocks::Root;
 use crate::coll::check::{self, Call, Statement};
 use crate::coll::primitives::{Block, Collective, Flat};
 use crate::coll::select::{self, choose};

@@ -6,43 +6,15 @@ use std::sync::Arc;
 use algorithms::{Case, Choice, Gather, Scatter};
 
 use crate::coll::algorithms::hierarchy;
-use crate::coll::algorithms::inter::{self, Root};
+use crate::coll::algorithms::inter;
 use crate::coll::area::long;
 use crate::coll::area::{Purpose, enter_area};
+use crate::coll::blocks::{Blocks, Root, Sizes};
 use crate::coll::check::{self, Call};
 use crate::coll::primitives::{Block, Collective, Scratch};
 use crate::coll::select::{self, choose};
 use crate::comm::Comm;
 use crate::errors::Result;
-
-/// One block per rank. Built once; blocks are cheap to copy.
-#[derive(Clone)]
-pub struct Blocks(pub Vec<Block>);
-
-impl Blocks {
-    /// `size` equal blocks of `count` elements, one after the other from the start of `block`.
-    pub fn equal(block: &Block, count: usize, size: u32) -> Self {
-        Self(
-            (0..i64::from(size))
-                .map(|rank| block.part((count as i64).wrapping_mul(rank), count))
-                .collect(),
-        )
-    }
-
-    /// The block of a rank.
-    pub fn block(&self, rank: u32) -> &Block {
-        &self.0[rank as usize]
-    }
-}
-
-/// Whether the blocks of all ranks are known to have the same packed size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sizes {
-    /// They are equal.
-    Equal,
-    /// Only the root knows them all (the forms with `v`).
-    Varying,
-}
 
 /// The position of a rank in a binomial tree.
 struct TreePosition {

@@ -12,11 +12,11 @@ use algorithms::{
     Allgather, Allreduce, Barrier, Bcast, Case, Choice, Gather, Reduce, Scatter, Typed,
 };
 
-use crate::coll::algorithms::gather::Blocks;
 use crate::coll::algorithms::reduce::Image;
 use crate::coll::area::Purpose;
 use crate::coll::area::long::{self, Combining};
 use crate::coll::area::sequence::{draw, take};
+use crate::coll::blocks::Blocks;
 use crate::coll::primitives::{Block, Collective, Scratch};
 use crate::coll::select::{self, choose};
 use crate::comm::Drawn;

@@ -10,40 +10,13 @@ use std::sync::Arc;
 use crate::coll::algorithms::allreduce::part_of;
 use crate::coll::algorithms::barrier::dissemination;
 use crate::coll::algorithms::bcast::tree;
-use crate::coll::algorithms::gather::Blocks;
 use crate::coll::algorithms::reduce::{self, Image};
+use crate::coll::blocks::{Blocks, Root};
 use crate::coll::check::{self, Call, Content, Flow};
 use crate::coll::primitives::{Block, Collective, Scratch};
 use crate::comm::Comm;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::op::Reduction;
-
-/// The root of a collective, as a rank sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Root {
-    /// A rank: of the group, or of an intercommunicator's remote group.
-    Rank(u32),
-    /// This rank, of an intercommunicator (MPI_ROOT).
-    Here,
-    /// Another rank of this rank's group of an intercommunicator (MPI_PROC_NULL): it takes no part.
-    Elsewhere,
-}
-
-impl From<u32> for Root {
-    fn from(rank: u32) -> Self {
-        Self::Rank(rank)
-    }
-}
-
-impl Root {
-    /// The rank, in an intracommunicator.
-    pub(in crate::coll) fn within(self, comm: &Comm) -> Option<u32> {
-        match self {
-            Self::Rank(rank) if comm.local().is_none() => Some(rank),
-            _ => None,
-        }
-    }
-}
 
 /// Both rounds of one operation: over the bridge and within the own group.
 struct Sides {

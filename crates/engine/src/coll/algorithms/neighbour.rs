@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::coll::algorithms::gather::Blocks;
+use crate::coll::blocks::Blocks;
 use crate::coll::check;
 use crate::coll::primitives::{Block, Collective};
 use crate::comm::Comm;

@@ -12,9 +12,10 @@ use algorithms::{Choice, Reduce};
 
 use crate::coll::algorithms::chain;
 use crate::coll::algorithms::hierarchy;
-use crate::coll::algorithms::inter::{self, Root};
+use crate::coll::algorithms::inter;
 use crate::coll::area::long::{self, Combining};
 use crate::coll::area::{Purpose, enter_area};
+use crate::coll::blocks::Root;
 use crate::coll::check::{self, Call, Statement};
 use crate::coll::primitives::{Block, Collective, RawMut};
 use crate::coll::scratch::Room;

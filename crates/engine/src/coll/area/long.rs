@@ -17,7 +17,7 @@ use super::describe::{self, Members, Operands, lie_together};
 use super::parts::{Parts, range_of, reduce_in_parts};
 use super::spec::{Data, Needs, Publish, Shelf, Spec, Wakes};
 use super::stores::Stores;
-use crate::coll::algorithms::gather::Blocks;
+use crate::coll::blocks::Blocks;
 use crate::coll::primitives::Block;
 use crate::coll::select::Rounds;
 use crate::errors::Result;

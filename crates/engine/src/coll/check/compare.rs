@@ -2,7 +2,7 @@
 //! The members of one group state what they are about to do, and compare it.
 
 use crate::coll::algorithms::allgather::bruck;
-use crate::coll::algorithms::gather::{Blocks, Sizes};
+use crate::coll::blocks::{Blocks, Sizes};
 use crate::coll::primitives::{Block, Collective, Scratch};
 use crate::datatype::Signature;
 use crate::errors::{Error, ErrorClass, Result};

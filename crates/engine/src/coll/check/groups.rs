@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::compare::{Finding, disagreement, tell};
 use super::statement::{Call, DataSummary, Statement, WORDS, call_text, calls_differ};
-use crate::coll::algorithms::gather::Blocks;
-use crate::coll::algorithms::inter::Root;
+use crate::coll::blocks::Blocks;
+use crate::coll::blocks::Root;
 use crate::coll::primitives::{Block, Collective, Scratch};
 use crate::comm::Comm;
 use crate::errors::{Error, ErrorClass, Result};
