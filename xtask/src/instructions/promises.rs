@@ -31,7 +31,7 @@ const ROWS: &[Row] = &[
     row("irecv_nomatch", [63, 82]),
     row("irecv_all_opts", [66, 84]),
     row("recv", [192, 215]),
-    row("wait", [382, 485]),
+    row("wait", [385, 485]),
     row("wait_nomatch", [402, 500]),
     row("waitall_noreq", [506, 575]),
     row("waitall_all_opts", [520, 586]),

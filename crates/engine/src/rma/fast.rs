@@ -39,9 +39,13 @@ pub fn open_target(window: &Window, rank: i32) -> Option<&Target> {
 // TIER: short
 #[inline(always)]
 pub fn open_target_of_world(window: &Window, world_rank: i32) -> Option<&Target> {
-    let rank = match window.ranks_are_global {
-        true => world_rank,
-        false => window.rank_of_world(world_rank),
+    if window.ranks_are_global {
+        return open_target(window, world_rank);
+    }
+    // The next stage fills the table in, so that this one calls nothing and needs no stack frame.
+    let Some(&rank) = window.world_ranks.get()?.get(world_rank as u32 as usize) else {
+        cold_path();
+        return None;
     };
     open_target(window, rank)
 }

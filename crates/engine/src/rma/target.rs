@@ -149,6 +149,9 @@ impl Window {
     /// # Errors
     /// As for [`Comm::named`](crate::comm::Comm::named).
     pub fn named_target<P: Promises>(&self, rank: i32) -> Result<i32> {
+        if P::GLOBAL && !self.ranks_are_global {
+            self.learn_world_ranks();
+        }
         self.comm.named::<P>("target_rank", rank)
     }
 

@@ -125,21 +125,16 @@ impl Window {
         &self.comm
     }
 
-    /// The rank here of a process of MPI_COMM_WORLD; negative if it is none, or if the next stage has to find out.
-    // account: rank-translation
-    #[inline(always)]
-    pub(super) fn rank_of_world(&self, world_rank: i32) -> i32 {
-        let ranks = self.world_ranks.get_or_init(|| self.all_ranks_of_world());
-        ranks.get(world_rank as u32 as usize).copied().unwrap_or(-1)
-    }
-
+    /// Fills in the ranks here of all processes of MPI_COMM_WORLD, for the fast stages of calls that name such ranks.
     #[cold]
     #[inline(never)]
-    fn all_ranks_of_world(&self) -> Box<[i32]> {
+    pub(super) fn learn_world_ranks(&self) {
         let rank_of = |world_rank| self.comm.rank_of_world(world_rank as i32);
-        (0..self.process().numbered_ranks)
-            .map(|world_rank| rank_of(world_rank).map_or(-1, Rank::to_mpi))
-            .collect()
+        self.world_ranks.get_or_init(|| {
+            (0..self.process().numbered_ranks)
+                .map(|world_rank| rank_of(world_rank).map_or(-1, Rank::to_mpi))
+                .collect()
+        });
     }
 
     /// The process of this member.
