@@ -24,6 +24,7 @@ mod step;
 mod tests;
 
 pub use crate::task::{Begun, FastPlan};
+pub(crate) use algorithms::allgather::gather_words_in;
 pub use algorithms::allgather::{allgather, gather_words};
 pub use algorithms::allreduce::{allreduce, reduce_scatter};
 pub use algorithms::alltoall::alltoall;
@@ -38,5 +39,5 @@ pub use area::drive::{ended, keep};
 pub use area::fast;
 pub(crate) use area::persistent::plan_by_task;
 pub use area::persistent::{PlannedStart, fast_plan};
-pub(crate) use primitives::Collective;
 pub use primitives::{Block, RawMut};
+pub(crate) use primitives::{Collective, Scratch};
