@@ -6,6 +6,10 @@ use std::ops::Range;
 /// Ranges of so many bytes, or more, are accessed as fast by the rank that has them as through an aggregator.
 const LONG_RANGE: u64 = 4096;
 
+/// A part of a file with so many times the bytes that ranks have in it is not worth going through, unless it is short.
+const MOST_GAPS: u64 = 16;
+const SHORT_PART: u64 = 1 << 20;
+
 /// What a rank says of its part in a collective access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
@@ -13,6 +17,8 @@ pub struct Summary {
     pub first: u64,
     /// Where its last byte ends; that of a rank without data is not above `first`.
     pub end: u64,
+    /// Bytes that it has.
+    pub bytes: u64,
     /// Bytes of its ranges, on average.
     pub mean_range: u64,
     /// Whether its ranges ascend: only those can be cut into domains.
@@ -64,6 +70,9 @@ pub fn choose(ranks: &[Summary], preference: Preference, atomic: bool) -> Protoc
     {
         return Protocol::Direct;
     }
+    if is_sparse(ranks) {
+        return Protocol::Direct;
+    }
     if preference == Preference::TwoPhase {
         return Protocol::TwoPhase;
     }
@@ -73,6 +82,16 @@ pub fn choose(ranks: &[Summary], preference: Preference, atomic: bool) -> Protoc
     } else {
         Protocol::TwoPhase
     }
+}
+
+/// Whether the part of the file between the first and the last byte of all ranks consists of gaps, nearly.
+fn is_sparse(ranks: &[Summary]) -> bool {
+    let with_data = || ranks.iter().filter(|rank| !rank.is_empty());
+    let first = with_data().map(|rank| rank.first).min().unwrap_or(0);
+    let end = with_data().map(|rank| rank.end).max().unwrap_or(0);
+    let bytes = with_data().fold(0u64, |all, rank| all.saturating_add(rank.bytes));
+    let part = end.saturating_sub(first);
+    part > SHORT_PART && part / MOST_GAPS > bytes
 }
 
 /// Whether a rank has a byte between those of another one.
@@ -96,6 +115,7 @@ mod tests {
         Summary {
             first,
             end,
+            bytes: (end - first) / 2,
             mean_range,
             ascends: true,
         }
@@ -122,6 +142,14 @@ mod tests {
             Protocol::TwoPhase
         );
         assert_eq!(choose(&mixed, Preference::Direct, false), Protocol::Direct);
+        let sparse = mixed.map(|rank| Summary {
+            end: rank.end << 40,
+            ..rank
+        });
+        assert_eq!(
+            choose(&sparse, Preference::TwoPhase, true),
+            Protocol::Direct
+        );
         let apart = [rank(0, 10, 1), rank(10, 20, 1)];
         assert_eq!(
             choose(&apart, Preference::TwoPhase, false),

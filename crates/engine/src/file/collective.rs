@@ -86,6 +86,7 @@ fn summary(brought: &Brought) -> Summary {
             Summary {
                 first: reach.start,
                 end: reach.end,
+                bytes: access.buffer.bytes() as u64,
                 mean_range: access.view.tiles.mean_range(),
                 ascends: access.view.tiles.ascend(),
             }
@@ -114,7 +115,13 @@ impl Accessing {
             }
         }
         let own = summary(&self.brought);
-        let words = [own.first, own.end, own.mean_range, u64::from(own.ascends)];
+        let words = [
+            own.first,
+            own.end,
+            own.bytes,
+            own.mean_range,
+            u64::from(own.ascends),
+        ];
         let all = match gather_words_in(&mut coll, &words).await {
             Ok(all) => all,
             Err(error) => return Moved::failed(error),
@@ -124,8 +131,9 @@ impl Accessing {
             .map(|words| Summary {
                 first: words[0],
                 end: words[1],
-                mean_range: words[2],
-                ascends: words[3] != 0,
+                bytes: words[2],
+                mean_range: words[3],
+                ascends: words[4] != 0,
             })
             .collect();
         let protocol = choose(&all, preference(&file, self.action), is_atomic);

@@ -216,3 +216,8 @@ pub fn delete(name: &Path) -> Result<()> {
     let path = path_of(name);
     storage::delete(&path).map_err(|fault| failed(fault, &format!("delete {}", path.display())))
 }
+
+/// Gives up a file without a call of all ranks: what it needs is freed when all ranks have given it up, and nothing is deleted.
+pub fn let_go(file: &File) {
+    rma::let_go(&file.window);
+}
