@@ -4,7 +4,7 @@
 use core::ffi::c_void;
 
 use engine::Result;
-use engine::file::{Action, Data, File, Moved, Place, access, collective, ordered};
+use engine::file::{self, Action, Data, File, Moved, Place, access, ordered};
 use engine::request::{RequestId, Status};
 use mpi_abi_sys::types::{MPI_Datatype, MPI_File, MPI_Offset, MPI_Request, MPI_Status};
 
@@ -55,8 +55,8 @@ pub(super) fn conclude(moved: Moved, status: *mut MPI_Status) -> Result<()> {
     moved.outcome
 }
 
-/// A call of a rank by itself.
-fn alone(
+/// An independent call.
+fn independent(
     call: &'static str,
     fh: MPI_File,
     (place, action): (Place, Action),
@@ -70,7 +70,7 @@ fn alone(
 }
 
 /// A call of all ranks.
-fn together(
+fn collective(
     call: &'static str,
     fh: MPI_File,
     (place, action): (Place, Action),
@@ -81,7 +81,7 @@ fn together(
         let data = buffer.data(action);
         let moved = match place {
             Place::Shared => ordered::access_ordered(file, action, data, call),
-            _ => collective::access_all(file, action, place, data, call),
+            _ => file::collective::access_all(file, action, place, data, call),
         };
         conclude(moved, status)
     })
@@ -121,10 +121,10 @@ macro_rules! at_offsets {
 }
 
 at_offsets! {
-    MPI_File_read_at Read alone;
-    MPI_File_write_at Write alone;
-    MPI_File_read_at_all Read together;
-    MPI_File_write_at_all Write together;
+    MPI_File_read_at Read independent;
+    MPI_File_write_at Write independent;
+    MPI_File_read_at_all Read collective;
+    MPI_File_write_at_all Write collective;
 }
 
 /// Calls at a file pointer.
@@ -145,18 +145,18 @@ macro_rules! at_pointers {
 }
 
 at_pointers! {
-    MPI_File_read Read Pointer alone;
-    MPI_File_write Write Pointer alone;
-    MPI_File_read_shared Read Shared alone;
-    MPI_File_write_shared Write Shared alone;
-    MPI_File_read_all Read Pointer together;
-    MPI_File_write_all Write Pointer together;
-    MPI_File_read_ordered Read Shared together;
-    MPI_File_write_ordered Write Shared together;
+    MPI_File_read Read Pointer independent;
+    MPI_File_write Write Pointer independent;
+    MPI_File_read_shared Read Shared independent;
+    MPI_File_write_shared Write Shared independent;
+    MPI_File_read_all Read Pointer collective;
+    MPI_File_write_all Write Pointer collective;
+    MPI_File_read_ordered Read Shared collective;
+    MPI_File_write_ordered Write Shared collective;
 }
 
-/// Nonblocking calls of a rank by itself.
-fn start_alone(
+/// Nonblocking independent calls.
+fn start_independent(
     file: &Borrowed<File>,
     (place, action): (Place, Action),
     buffer: Buffer,
@@ -165,12 +165,12 @@ fn start_alone(
 }
 
 /// Nonblocking calls of all ranks.
-fn start_together(
+fn start_collective(
     file: &Borrowed<File>,
     (place, action): (Place, Action),
     buffer: Buffer,
 ) -> Result<RequestId> {
-    collective::start_all(file, action, place, buffer.data(action))
+    file::collective::start_all(file, action, place, buffer.data(action))
 }
 
 /// Nonblocking calls that name an offset.
@@ -193,10 +193,10 @@ macro_rules! begun_at_offsets {
 }
 
 begun_at_offsets! {
-    MPI_File_iread_at Read start_alone;
-    MPI_File_iwrite_at Write start_alone;
-    MPI_File_iread_at_all Read start_together;
-    MPI_File_iwrite_at_all Write start_together;
+    MPI_File_iread_at Read start_independent;
+    MPI_File_iwrite_at Write start_independent;
+    MPI_File_iread_at_all Read start_collective;
+    MPI_File_iwrite_at_all Write start_collective;
 }
 
 /// Nonblocking calls at a file pointer.
@@ -218,10 +218,10 @@ macro_rules! begun_at_pointers {
 }
 
 begun_at_pointers! {
-    MPI_File_iread Read Pointer start_alone;
-    MPI_File_iwrite Write Pointer start_alone;
-    MPI_File_iread_shared Read Shared start_alone;
-    MPI_File_iwrite_shared Write Shared start_alone;
-    MPI_File_iread_all Read Pointer start_together;
-    MPI_File_iwrite_all Write Pointer start_together;
+    MPI_File_iread Read Pointer start_independent;
+    MPI_File_iwrite Write Pointer start_independent;
+    MPI_File_iread_shared Read Shared start_independent;
+    MPI_File_iwrite_shared Write Shared start_independent;
+    MPI_File_iread_all Read Pointer start_collective;
+    MPI_File_iwrite_all Write Pointer start_collective;
 }

@@ -145,7 +145,7 @@ impl Access {
         let positions = start..start + data.bytes();
         let buffer = match view.datarep.converts() {
             true => data.converted(action == Action::Write)?,
-            false => data.plain(),
+            false => data.native(),
         };
         let sieves = file.hints.get("romio_ds_read").as_deref() != Some("disable");
         let sieve_bytes = file.hints.number("ind_rd_buffer_size").unwrap_or(0);
@@ -479,7 +479,7 @@ pub fn access(file: &File, action: Action, at: Place, data: Data) -> Moved {
 }
 
 /// Begins to read or write; the request is complete when that is done (MPI_File_iread, MPI_File_iwrite and those `_at` and `_shared`).
-/// Pointers move by what was asked for.
+/// Pointers move by the whole access.
 ///
 /// # Errors
 /// Those of the arguments; when no request is free. Those of the system are the request's.

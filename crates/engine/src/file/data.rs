@@ -81,7 +81,7 @@ impl Data {
     }
 
     /// The memory as it is.
-    pub(super) fn plain(self) -> Buffer {
+    pub(super) fn native(self) -> Buffer {
         self.place
     }
 

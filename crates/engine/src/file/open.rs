@@ -55,7 +55,7 @@ fn open_everywhere(
     hints: &FileHints,
     call: &'static str,
 ) -> Result<Found> {
-    let plain = OpenMode {
+    let existing = OpenMode {
         read: mode.reads(),
         write: mode.writes(),
         create: None,
@@ -64,14 +64,14 @@ fn open_everywhere(
     let first = OpenMode {
         create: mode.has(bits::CREATE).then(|| hints.permissions()),
         exclusive: mode.has(bits::CREATE) && mode.has(bits::EXCL),
-        ..plain
+        ..existing
     };
     let is_first = comm.rank() == 0;
     let created = is_first.then(|| open_here(path, first)).transpose();
     let created = agree::settle(comm, call, created)?;
     let found = match created {
         Some(found) => Ok(found),
-        None => open_here(path, plain),
+        None => open_here(path, existing),
     };
     let (file, identity) = agree::settle(comm, call, found)?;
     let words = [identity.device, identity.inode];
@@ -219,5 +219,5 @@ pub fn delete(name: &Path) -> Result<()> {
 
 /// Gives up a file without a call of all ranks: what it needs is freed when all ranks have given it up, and nothing is deleted.
 pub fn let_go(file: &File) {
-    rma::let_go(&file.window);
+    rma::window::let_go(&file.window);
 }

@@ -11,7 +11,7 @@ use super::agree::{self, Argument};
 use super::datarep::Datarep;
 use super::mode::bits;
 use super::object::File;
-use super::shared;
+use super::{shared, split};
 use crate::datatype::Datatype;
 use crate::datatype::predefined::{self, Predefined};
 use crate::errors::{Error, ErrorClass, Result};
@@ -94,6 +94,26 @@ impl View {
     }
 }
 
+/// Refuses a type whose displacements are negative or decrease, and one that overlaps in a file that is open for writes.
+///
+/// # Errors
+/// MPI_ERR_IO, as in ROMIO, of whose class programs know.
+fn check_order(file: &File, argument: &'static str, datatype: &Datatype) -> Result<()> {
+    let layout = datatype.layout();
+    let expected = match layout.order() {
+        _ if layout.size() > 0 && layout.true_lower_bound() < 0 => {
+            "one without negative displacements"
+        }
+        Order::Decreasing => "one whose displacements do not decrease",
+        Order::Overlapping if file.mode.writes() => {
+            "one without overlaps: the file is open for writes"
+        }
+        _ => return Ok(()),
+    };
+    let (class, value) = (ErrorClass::ERR_IO, datatype.describe());
+    Err(Error::argument(class, argument, value, expected))
+}
+
 /// What a rank gives for a view, checked by itself.
 fn checked(
     file: &File,
@@ -149,24 +169,8 @@ fn checked(
         );
         return wrong("filetype", value(), &expected);
     }
-    let layout = filetype.layout();
-    if layout.size() > 0 && layout.true_lower_bound() < 0 {
-        return wrong("filetype", value(), "one without negative displacements");
-    }
-    let overlaps = layout.order() == Order::Overlapping;
-    if layout.order() == Order::Decreasing {
-        return wrong(
-            "filetype",
-            value(),
-            "one whose displacements do not decrease",
-        );
-    }
-    if overlaps && file.mode.writes() {
-        return wrong(
-            "filetype",
-            value(),
-            "one without overlaps: the file is open for writes",
-        );
+    for (argument, datatype) in [("etype", &etype), ("filetype", &filetype)] {
+        check_order(file, argument, datatype)?;
     }
     Ok(View::new(start, etype, filetype, datarep))
 }
@@ -175,7 +179,8 @@ fn checked(
 /// of an argument.
 ///
 /// # Errors
-/// MPI_ERR_ARG, MPI_ERR_TYPE, MPI_ERR_UNSUPPORTED_DATAREP; MPI_ERR_NOT_SAME; MPI_ERR_IO while accesses are in progress. At all ranks.
+/// MPI_ERR_ARG, MPI_ERR_TYPE, MPI_ERR_UNSUPPORTED_DATAREP; MPI_ERR_NOT_SAME; MPI_ERR_IO for types that are not in order, and while a split
+/// collective access is in progress. At all ranks.
 pub fn set_view(
     file: &File,
     disp: i64,
@@ -184,9 +189,8 @@ pub fn set_view(
     call: &'static str,
 ) -> Result<()> {
     let comm = &file.comm;
-    let own = file
-        .check_idle()
-        .and_then(|()| checked(file, disp, types, datarep));
+    // Nonblocking accesses in progress keep the view that they began with.
+    let own = split::check_none(file).and_then(|()| checked(file, disp, types, datarep));
     let view = agree::settle(comm, call, own)?;
     let arguments = [
         Argument::number("etype", view.etype.layout().extent()),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random accesses of every family, with random views, memory types, offsets and counts, compared with bytes in memory.
 
-use super::*;
+use super::opened::*;
 use crate::completion;
 use crate::file::agree;
 use crate::file::pointer::{self, Whence};
@@ -9,7 +9,7 @@ use crate::file::split::{self, Kind};
 use crate::file::{collective, ordered, shared, size, view};
 
 /// Accesses of a job.
-const STEPS: usize = 120;
+const STEPS: usize = 160;
 
 /// Blocks of etypes that repeat in the file: each has an owner, or none.
 struct Pattern {
@@ -22,14 +22,15 @@ struct Pattern {
 impl Pattern {
     fn random(dice: &mut Dice, ranks: u32) -> Self {
         let etype = [1, 2, 5, 8][dice.below(4)];
-        let blocks = (0..1 + dice.below(7)).map(|_| {
+        let mut blocks = Vec::new();
+        for _ in 0..1 + dice.below(7) {
             let owner = dice.below(ranks as usize + 1) as u32;
-            ((owner < ranks).then_some(owner), 1 + dice.below(6))
-        });
+            blocks.push(((owner < ranks).then_some(owner), 1 + dice.below(6)));
+        }
         Self {
             disp: dice.below(40),
             etype,
-            blocks: blocks.collect(),
+            blocks,
         }
     }
 
@@ -120,7 +121,7 @@ fn finished(file: &File, mut request: crate::request::RequestId) -> Moved {
 /// One access of a family; the file pointers stand at `offset`.
 fn act(file: &Arc<File>, action: Action, family: Family, offset: i64, given: Data) -> Moved {
     let address = given.address();
-    let both = |kind| {
+    let both = |kind, given| {
         split::begin(file, (kind, action), offset, (Ok(given), address), "begin").unwrap();
         split::end(file, (kind, action), address, "end")
     };
@@ -143,10 +144,10 @@ fn act(file: &Arc<File>, action: Action, family: Family, offset: i64, given: Dat
             let started = collective::start_all(file, action, Place::Pointer, Ok(given));
             finished(file, started.unwrap())
         }
-        Family::SplitAt => both(Kind::At),
-        Family::SplitAll => both(Kind::Pointer),
+        Family::SplitAt => both(Kind::At, given),
+        Family::SplitAll => both(Kind::Pointer, given),
         Family::Ordered => ordered::access_ordered(file, action, Ok(given), "ordered"),
-        Family::SplitOrdered => both(Kind::Ordered),
+        Family::SplitOrdered => both(Kind::Ordered, given),
     }
 }
 
@@ -292,7 +293,7 @@ fn job(seed: u64, ranks: u32, member: &Member) {
 #[test]
 fn accesses_of_every_family_are_those_of_bytes_in_memory() {
     for ranks in 1..=4 {
-        for seed in 0..6 {
+        for seed in 0..20 {
             on_members(ranks, |member| {
                 job(seed * 10 + u64::from(ranks), ranks, member)
             });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The shared file pointer, and atomic accesses.
 
-use super::*;
+use super::opened::*;
 use crate::file::agree;
 use crate::file::pointer::Whence;
 use crate::file::{collective, shared, size};
@@ -47,9 +47,9 @@ fn atomic_accesses_that_overlap_leave_one_serial_order() {
         let file = opened(member, "atomic", READ_WRITE, &[]);
         size::set_atomicity(&file, true, "set_atomicity").unwrap();
         let (rank, bytes) = (member.rank() as u8, 3000);
-        for turn in 0..30 {
+        for step in 0..30 {
             let mut own = vec![rank + 1; bytes];
-            let moved = match turn % 3 {
+            let moved = match step % 3 {
                 0 => write_at(&file, 0, &mut own),
                 1 => {
                     let given = data(&mut own, &byte(), bytes);
