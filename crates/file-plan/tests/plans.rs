@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Plans compared with naive models: every byte is accessed exactly once, by one aggregator in one round.
 
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
 use file_plan::{Coverage, Domains, Rows, Tiles};
 use layout::{Layout, SharedLayout};
 use proptest::prelude::*;

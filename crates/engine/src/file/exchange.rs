@@ -190,7 +190,7 @@ impl Exchange<'_> {
     }
 
     /// One round; returns how many bytes of this rank were moved.
-    async fn round(&mut self, round: u64, mut access: Option<&mut Access>) -> Result<u64> {
+    async fn round(&mut self, round: u64, access: Option<&mut Access>) -> Result<u64> {
         let parts = self.parts(round, access.as_deref());
         let window = self.window(round);
         let clients = self.tell(&parts, &window).await?;
@@ -199,10 +199,7 @@ impl Exchange<'_> {
                 self.write(&parts, access.as_deref(), &clients, window)
                     .await
             }
-            Action::Read => {
-                self.read(&parts, access.as_deref_mut(), &clients, window)
-                    .await
-            }
+            Action::Read => self.read(&parts, access, &clients, window).await,
         }
     }
 

@@ -221,9 +221,9 @@ pub(crate) async fn gather_words_in(coll: &mut Collective, words: &[u64]) -> Res
     let mut all = Scratch::of_equal(bytes, size as usize)?;
     let blocks = Blocks::equal(&all.block(0, 0), bytes, size);
     let own: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-    let place = blocks.block(coll.rank);
-    place.from_bytes(&own);
-    bruck(coll, &blocks, place, bytes * size as usize).await;
+    let slot = blocks.block(coll.rank);
+    slot.from_bytes(&own);
+    bruck(coll, &blocks, slot, bytes * size as usize).await;
     let mut result = vec![0; words.len() * size as usize];
     all.store_words(&mut result);
     Ok(result)

@@ -172,122 +172,183 @@ fn places(dice: &mut Dice, family: Family, ranks: u32, counts: &[usize]) -> Vec<
     (0..ranks).map(place).collect()
 }
 
-fn job(seed: u64, ranks: u32, member: &Member) {
-    let mut dice = Dice(seed);
-    let rank = member.rank();
-    let nodes = (1 + dice.below(4)).to_string();
-    let name = format!("model-{seed}-{ranks}");
-    let file = opened(member, &name, READ_WRITE, &[("cb_nodes", &nodes)]);
-    let mut model: Vec<u8> = Vec::new();
-    let mut pattern = Pattern::random(&mut dice, ranks);
-    for step in 0..STEPS {
-        if step % 8 == 0 {
-            pattern = Pattern::random(&mut dice, ranks);
-            let etype = bytes_type(pattern.etype as i64);
-            let types = (etype.clone(), pattern.filetype(rank, &etype));
-            view::set_view(&file, pattern.disp as i64, Ok(types), "native", "set_view").unwrap();
-            let protocol = ["auto", "direct", "two-phase", "two-phase"][dice.below(4)];
-            let buffer = ["16", "100", "4096", "1048576"][dice.below(4)];
-            let block = ["1", "16", "64"][dice.below(3)];
-            let sieve = ["enable", "disable"][dice.below(2)];
-            let value_of = |key: &str| match key {
-                "rankpoint_file_protocol" => Some(protocol.to_owned()),
-                "cb_buffer_size" => Some(buffer.to_owned()),
-                "cb_block_size" => Some(block.to_owned()),
-                "romio_ds_read" => Some(sieve.to_owned()),
-                _ => None,
-            };
-            file.set_info(value_of, "set_info").unwrap();
-            size::set_atomicity(&file, dice.below(3) == 0, "set_atomicity").unwrap();
-        }
+/// A file, and what it should hold.
+struct Job {
+    what: String,
+    name: String,
+    ranks: u32,
+    rank: u32,
+    file: Arc<File>,
+    model: Vec<u8>,
+    pattern: Pattern,
+}
+
+/// What all ranks do in a step: elements of three etypes with gaps in memory, or of one.
+struct Step {
+    number: usize,
+    family: Family,
+    action: Action,
+    memory_type: Arc<Datatype>,
+    /// Etypes of each rank, and where they begin.
+    counts: Vec<usize>,
+    offsets: Vec<usize>,
+    elements: usize,
+}
+
+impl Job {
+    /// Another view and other hints.
+    fn change_view(&mut self, dice: &mut Dice) {
+        self.pattern = Pattern::random(dice, self.ranks);
+        let pattern = &self.pattern;
+        let etype = bytes_type(pattern.etype as i64);
+        let types = (etype.clone(), pattern.filetype(self.rank, &etype));
+        let disp = pattern.disp as i64;
+        view::set_view(&self.file, disp, Ok(types), "native", "set_view").unwrap();
+        let hints = [
+            (
+                "rankpoint_file_protocol",
+                ["auto", "direct", "two-phase", "two-phase"][dice.below(4)],
+            ),
+            (
+                "cb_buffer_size",
+                ["16", "100", "4096", "1048576"][dice.below(4)],
+            ),
+            ("cb_block_size", ["1", "16", "64"][dice.below(3)]),
+            ("romio_ds_read", ["enable", "disable"][dice.below(2)]),
+        ];
+        let value_of = |key: &str| {
+            let found = hints.iter().find(|hint| hint.0 == key);
+            found.map(|hint| hint.1.to_owned())
+        };
+        self.file.set_info(value_of, "set_info").unwrap();
+        size::set_atomicity(&self.file, dice.below(3) == 0, "set_atomicity").unwrap();
+    }
+
+    fn plan(&self, dice: &mut Dice, number: usize) -> Step {
         let family = FAMILIES[dice.below(FAMILIES.len())];
         let action = [Action::Read, Action::Write][dice.below(2)];
-        // Elements of three etypes with gaps in memory, or of one.
-        let with_gaps = dice.below(2) == 1;
-        let each = if with_gaps { 3 } else { 1 };
-        let elements: Vec<usize> = (0..ranks).map(|_| dice.below(4) * dice.below(5)).collect();
-        let owns = |rank: u32| pattern.blocks.iter().any(|block| block.0 == Some(rank));
-        let elements: Vec<usize> = (0..ranks)
-            .map(|rank| {
-                if owns(rank) {
-                    elements[rank as usize]
-                } else {
-                    0
-                }
-            })
-            .collect();
-        let counts: Vec<usize> = elements.iter().map(|count| count * each).collect();
-        let offsets = places(&mut dice, family, ranks, &counts);
-        let (own, count) = (offsets[rank as usize], elements[rank as usize]);
-
-        let etype = bytes_type(pattern.etype as i64);
-        let memory_type = match with_gaps {
-            true => {
+        let etype = bytes_type(self.pattern.etype as i64);
+        let (each, memory_type) = match dice.below(2) {
+            0 => (1, etype),
+            _ => {
                 let made = Datatype::vector(3, 1, 2, &etype, Width::Int).unwrap();
                 made.commit();
-                made
+                (3, made)
             }
-            false => etype,
         };
-        let layout = memory_type.layout();
-        let (length, packed) = (layout.span(count).unwrap().1, layout.size() * count);
+        let mut elements = Vec::new();
+        for rank in 0..self.ranks {
+            let count = dice.below(4) * dice.below(5);
+            let owns = |block: &(Option<u32>, usize)| block.0 == Some(rank);
+            let sees = self.pattern.blocks.iter().any(owns);
+            elements.push(if sees { count } else { 0 });
+        }
+        let counts: Vec<usize> = elements.iter().map(|count| count * each).collect();
+        let offsets = places(dice, family, self.ranks, &counts);
+        Step {
+            number,
+            family,
+            action,
+            memory_type,
+            counts,
+            offsets,
+            elements: elements[self.rank as usize],
+        }
+    }
+
+    /// Offsets in the file of the bytes that a rank accesses.
+    fn part(&self, step: &Step, rank: u32) -> Vec<usize> {
+        let at = step.offsets[rank as usize] * self.pattern.etype;
+        let bytes = step.counts[rank as usize] * self.pattern.etype;
+        let visible = self.pattern.visible(rank, at + bytes);
+        visible.into_iter().skip(at).collect()
+    }
+
+    /// Does what this rank does in a step, and compares it.
+    fn access(&mut self, step: &Step) {
+        let (file, layout) = (self.file.clone(), step.memory_type.layout());
+        let (length, packed) = (
+            layout.span(step.elements).unwrap().1,
+            layout.size() * step.elements,
+        );
         let mut memory = vec![0xee; length];
         let mut index = 0;
         layout.for_each_run(0..packed, |at, bytes| {
             for byte in &mut memory[at as usize..at as usize + bytes] {
-                if action == Action::Write {
-                    *byte = written(step, rank, index);
+                if step.action == Action::Write {
+                    *byte = written(step.number, self.rank, index);
                 }
                 index += 1;
             }
         });
-        pointer::seek(&file, own as i64, Whence::Set).unwrap();
-        shared::seek(&file, offsets[0] as i64, Ok(Whence::Set), "seek").unwrap();
-        let given = data(&mut memory, &memory_type, count);
-        let moved = act(&file, action, family, own as i64, given);
+        let own = step.offsets[self.rank as usize] as i64;
+        pointer::seek(&file, own, Whence::Set).unwrap();
+        let first = step.offsets[0] as i64;
+        shared::seek(&file, first, Ok(Whence::Set), "seek").unwrap();
+        let given = data(&mut memory, &step.memory_type, step.elements);
+        let moved = act(&file, step.action, step.family, own, given);
         moved.outcome.unwrap();
         agree::barrier(file.comm(), "barrier").unwrap();
-
-        let what =
-            format!("seed {seed}, {ranks} ranks, rank {rank}, step {step}: {family:?} {action:?}");
-        let part = |rank: u32| {
-            let at = offsets[rank as usize] * pattern.etype;
-            let bytes = counts[rank as usize] * pattern.etype;
-            pattern
-                .visible(rank, at + bytes)
-                .split_off(at.min(pattern.visible(rank, at + bytes).len()))
-        };
-        if action == Action::Write {
-            for other in 0..ranks {
-                for (index, at) in part(other).into_iter().enumerate() {
-                    model.resize(model.len().max(at + 1), 0);
-                    model[at] = written(step, other, index);
-                }
-            }
+        let what = format!(
+            "{}, step {}: {:?} {:?}",
+            self.what, step.number, step.family, step.action
+        );
+        if step.action == Action::Write {
             assert_eq!(moved.bytes as usize, packed, "{what}");
-        } else {
-            let expected: Vec<u8> = part(rank)
-                .into_iter()
-                .filter_map(|at| model.get(at).copied())
-                .collect();
-            assert_eq!(moved.bytes as usize, expected.len(), "{what}");
-            let mut found = Vec::new();
-            layout.for_each_run(0..packed, |at, bytes| {
-                found.extend_from_slice(&memory[at as usize..at as usize + bytes]);
-            });
-            assert_eq!(found[..expected.len()], expected, "{what}");
-            assert!(
-                found[expected.len()..].iter().all(|&byte| byte == 0xee),
-                "{what}"
-            );
+            return;
         }
-        if rank == 0 {
-            assert_eq!(std::fs::read(path(&name)).unwrap(), model, "{what}");
-        }
-        agree::barrier(file.comm(), "barrier").unwrap();
+        let part = self.part(step, self.rank).into_iter();
+        let expected: Vec<u8> = part.filter_map(|at| self.model.get(at).copied()).collect();
+        assert_eq!(moved.bytes as usize, expected.len(), "{what}");
+        let mut found = Vec::new();
+        layout.for_each_run(0..packed, |at, bytes| {
+            found.extend_from_slice(&memory[at as usize..at as usize + bytes]);
+        });
+        assert_eq!(found[..expected.len()], expected, "{what}");
+        let rest = &found[expected.len()..];
+        assert!(rest.iter().all(|&byte| byte == 0xee), "{what}");
     }
-    close(&file);
-    assert!(!path(&name).exists());
+
+    /// What a step leaves in the file.
+    fn compare(&mut self, step: &Step) {
+        for other in (0..self.ranks).filter(|_| step.action == Action::Write) {
+            for (index, at) in self.part(step, other).into_iter().enumerate() {
+                self.model.resize(self.model.len().max(at + 1), 0);
+                self.model[at] = written(step.number, other, index);
+            }
+        }
+        if self.rank == 0 {
+            let found = std::fs::read(path(&self.name)).unwrap();
+            assert_eq!(found, self.model, "{}, step {}", self.what, step.number);
+        }
+        agree::barrier(self.file.comm(), "barrier").unwrap();
+    }
+}
+
+fn run(seed: u64, ranks: u32, member: &Member) {
+    let mut dice = Dice(seed);
+    let rank = member.rank();
+    let nodes = (1 + dice.below(4)).to_string();
+    let name = format!("model-{seed}-{ranks}");
+    let mut job = Job {
+        what: format!("seed {seed}, {ranks} ranks, rank {rank}"),
+        file: opened(member, &name, READ_WRITE, &[("cb_nodes", &nodes)]),
+        name,
+        ranks,
+        rank,
+        model: Vec::new(),
+        pattern: Pattern::random(&mut dice, ranks),
+    };
+    for number in 0..STEPS {
+        if number % 8 == 0 {
+            job.change_view(&mut dice);
+        }
+        let step = job.plan(&mut dice, number);
+        job.access(&step);
+        job.compare(&step);
+    }
+    close(&job.file);
+    assert!(!path(&job.name).exists());
 }
 
 #[test]
@@ -295,7 +356,7 @@ fn accesses_of_every_family_are_those_of_bytes_in_memory() {
     for ranks in 1..=4 {
         for seed in 0..20 {
             on_members(ranks, |member| {
-                job(seed * 10 + u64::from(ranks), ranks, member)
+                run(seed * 10 + u64::from(ranks), ranks, member)
             });
         }
     }
