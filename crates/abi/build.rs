@@ -227,8 +227,15 @@ fn refusal(function: &Function, check: &NullCheck) -> String {
         ("MPI_Comm", "error::raise::refuse_null"),
         ("MPI_Errhandler", "error::handlers::refuse_null"),
     ];
-    let found = |(kind, refuse)| Some((refuse, name_of(function, kind)?));
-    let found = owners.into_iter().find_map(found);
+    let found_in = |(kind, refuse)| Some((refuse, name_of(function, kind)?));
+    // Of those without a file, the handler of MPI_FILE_NULL gets the errors, also where there is a communicator.
+    let without_file = function.chapter == "io" && name_of(function, "MPI_File").is_none();
+    let found = if without_file {
+        Some(("error::file::refuse_null", "0".to_owned()))
+    } else {
+        None
+    };
+    let found = found.or_else(|| owners.into_iter().find_map(found_in));
     let (refuse, owner) = found.unwrap_or(("error::raise::refuse_null", "0".to_owned()));
     let NullCheck {
         call,
@@ -248,8 +255,8 @@ fn name_of(function: &Function, rust_type: &str) -> Option<String> {
     found.map(|argument| argument.name)
 }
 
-/// The body of a function that is not written yet. It needs only the communicator among its arguments, to find the error handler;
-/// functions on files have a handler of their own, those of the tool interface have none.
+/// The body of a function that is not written yet. It needs only the communicator among its arguments, to find the error handler; those of
+/// the tool interface have none.
 fn missing(function: &Function) -> Body {
     let name = function.name;
     if function.chapter == "mpi_t" {
@@ -257,9 +264,6 @@ fn missing(function: &Function) -> Body {
         return Body::new(format!(
             "crate::tool::absent(mpi_abi_sys::constants::{code})"
         ));
-    }
-    if function.chapter == "io" {
-        return Body::new(format!("crate::error::file::missing(\"{name}\")"));
     }
     let comm = name_of(function, "MPI_Comm").unwrap_or_else(|| "0".to_owned());
     let conversion = if function.rust_result() == "i32" {

@@ -168,7 +168,7 @@ int main(int argc, char **argv)
     expect(MPI_Test(&request, &flag, MPI_STATUS_IGNORE), MPI_ERR_REQUEST, value, __LINE__);
     CHECK(MPI_Mrecv(&value, 1, MPI_INT, &message, MPI_STATUS_IGNORE) == MPI_SUCCESS && value == rank);
 
-    /* No files can be opened yet, so all integers but one are invalid. */
+    /* No file is open, so all integers but one are invalid. */
     CHECK(MPI_File_fromint(MPI_File_toint(MPI_FILE_NULL)) == MPI_FILE_NULL);
     CHECK(MPI_File_fromint(77777777) != MPI_FILE_NULL && MPI_File_toint(MPI_File_fromint(-5)) == -5);
 

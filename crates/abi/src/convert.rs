@@ -16,7 +16,7 @@ use mpi_abi_sys::types::{
 };
 
 use crate::handle::{
-    COMMS, DATATYPES, GROUPS, HANDLERS, INFOS, OPS, SESSIONS, WINS, is_integer, unnamed,
+    COMMS, DATATYPES, FILES, GROUPS, HANDLERS, INFOS, OPS, SESSIONS, WINS, is_integer, unnamed,
 };
 use crate::state::process;
 use crate::sync::AtomicU8;
@@ -62,15 +62,8 @@ conversions! {
         SESSIONS: MPI_Session;
     MPI_Win_toint MPI_Win_fromint;
         WINS: MPI_Win;
-}
-
-pub(crate) fn MPI_File_toint(file: MPI_File) -> i32 {
-    file as i32
-}
-
-/// No files can be made yet: all handles but the null one are invalid.
-pub(crate) fn MPI_File_fromint(file: i32) -> MPI_File {
-    unnamed(file)
+    MPI_File_toint MPI_File_fromint;
+        FILES: MPI_File;
 }
 
 fn operation_to_int(id: u64) -> i32 {

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::comm::{Comm, MOST_PREDEFINED, Predefined};
 use engine::datatype::Datatype;
+use engine::file::File;
 use engine::group::Group;
 use engine::op::Op;
 use engine::p2p::CHECKED;
@@ -508,10 +509,11 @@ fn close_slot(slot: &AtomicU64) {
     }
 }
 
-/// Lets no call find a communicator or a window that exists now: MPI has ended, or this is a forked child.
+/// Lets no call find a communicator, a window or a file that exists now: MPI has ended, or this is a forked child.
 pub(crate) fn close() {
     COMMS.close();
     WINS.close();
+    FILES.close();
     Predefined::clear_all();
 }
 
@@ -543,4 +545,5 @@ tables! {
     HANDLERS ErrorHandler, 0x45, "error handler", ERR_ERRHANDLER, true;
     SESSIONS Session, 0x53, "session", ERR_SESSION, true;
     WINS Window, 0x57, "window", ERR_WIN, false;
+    FILES File, 0x46, "file", ERR_FILE, false;
 }

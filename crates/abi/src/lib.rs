@@ -26,6 +26,7 @@ mod env;
 mod error;
 mod exposed;
 mod extensions;
+mod file;
 mod fortran;
 mod fortran_compiler;
 mod group;

@@ -16,6 +16,7 @@ pub mod create;
 pub mod datatype;
 pub mod device;
 pub mod errors;
+pub mod file;
 pub mod group;
 mod identity;
 pub mod op;

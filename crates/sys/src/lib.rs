@@ -7,6 +7,7 @@
 //! | [`memory`] | anonymous memory files, mappings, sizes of memory and caches |
 //! | [`reservation`] | memory files of which only the parts in use are accessible |
 //! | [`files`] | reading files that a user names |
+//! | [`file_ranges`] | space for a range of a file, and locks of ranges |
 //! | [`leaks`] | mappings that leak checkers should search for pointers |
 //! | [`library`] | C libraries opened at run time |
 //! | [`limits`] | `ulimit` |
@@ -31,6 +32,7 @@ pub mod clock;
 pub mod cma;
 pub mod connection;
 pub mod cores;
+pub mod file_ranges;
 pub mod files;
 pub mod fork;
 pub mod futex;

@@ -22,7 +22,7 @@ use super::raise::{
     run_any_time, set_handler_of_none,
 };
 use super::window::run_window;
-use crate::handle::{COMMS, FIRST_DYNAMIC, HANDLERS, SESSIONS, WINS};
+use crate::handle::{COMMS, FILES, FIRST_DYNAMIC, HANDLERS, SESSIONS, WINS};
 use crate::objects::{Action, ErrorHandler, HandlerOf};
 use crate::state::{is_active, process};
 
@@ -114,12 +114,17 @@ fn sweep() {
         }
     });
     // Collected after the freed ones: an object that gets a handler meanwhile gets it from the program, so it was not freed.
-    let mut used: HashSet<u64> = handlers_of_none().chain([file::handler()]).collect();
+    let mut used: HashSet<u64> = handlers_of_none()
+        .chain([file::default_handler()])
+        .collect();
     SESSIONS.each(|_, session| {
         used.insert(session.handler());
     });
     WINS.each(|_, window| {
         used.insert(window.error_handler.load(Ordering::Relaxed));
+    });
+    FILES.each(|_, file| {
+        used.insert(file.error_handler.load(Ordering::Relaxed));
     });
     if let Some(process) = process() {
         used.extend(process.error_handlers());

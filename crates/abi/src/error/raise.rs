@@ -18,8 +18,9 @@ use mpi_abi_sys::constants::{
 };
 use mpi_abi_sys::types::MPI_Comm;
 
+use super::file::handler_of_file;
 use super::handlers::define_predefined;
-use crate::handle::{COMMS, HANDLERS};
+use crate::handle::{COMMS, FILES, HANDLERS};
 use crate::objects::{Action, ErrorHandler};
 use crate::state::{end_after_error, is_active, parent, process, was_finalized, was_world_ended};
 use crate::sync::{AtomicU8, AtomicU64};
@@ -169,6 +170,10 @@ pub(crate) fn raise(call: &'static str, comm: MPI_Comm, error: Error) -> i32 {
     if let Some(found) = COMMS.get(comm) {
         return invoke(handler_of(found) as usize, comm, &found.annotate(error));
     }
+    if let Some(file) = FILES.get(comm) {
+        // The request of a file: its communicator has the file's handle.
+        return invoke(handler_of_file(file), comm, &file.annotate(error));
+    }
     if let Some((handler, context)) = freed(comm) {
         // Its handle is stale, and a handler that used it would fail.
         return invoke(handler as usize, MPI_COMM_NULL, &error.on(context));
@@ -286,12 +291,14 @@ pub(crate) fn invoke(handle: usize, object: MPI_Comm, error: &Error) -> i32 {
     match HANDLERS.get(handle).map(ErrorHandler::action) {
         Some(Action::Return) => {}
         Some(Action::User(function)) if function != 0 => {
+            // The handler may change what the call returns (MPI-5.0, section 9.3.1).
             let (mut object, mut code) = (object, code);
             // SAFETY: the user registered a function of this type (MPI_Comm_create_errhandler).
             let function: unsafe extern "C" fn(*mut MPI_Comm, *mut i32, ...) =
                 unsafe { std::mem::transmute(function) };
             // SAFETY: as above; both arguments live through the call. No lock is held.
             unsafe { function(&raw mut object, &raw mut code) };
+            return code;
         }
         _ => return fatal(error),
     }

@@ -26,6 +26,7 @@ mod step;
 mod tests;
 
 pub use crate::task::{Begun, FastPlan};
+pub(crate) use algorithms::allgather::gather_words_in;
 pub use algorithms::allgather::{allgather, gather_words};
 pub use algorithms::allreduce::{allreduce, reduce_scatter};
 pub use algorithms::alltoall::alltoall;
@@ -40,5 +41,5 @@ pub use area::fast;
 pub(crate) use area::persistent::plan_by_task;
 pub use area::persistent::{PlannedStart, fast_plan};
 pub use blocks::{Blocks, Root, Sizes};
-pub(crate) use primitives::Collective;
 pub use primitives::{Block, RawMut};
+pub(crate) use primitives::{Collective, Scratch};

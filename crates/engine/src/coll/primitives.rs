@@ -225,7 +225,11 @@ impl Scratch {
         Ok(scratch)
     }
 
-    fn of_words(words: &[u64]) -> Result<Self> {
+    /// The bytes of words.
+    ///
+    /// # Errors
+    /// MPI_ERR_NO_MEM.
+    pub(crate) fn of_words(words: &[u64]) -> Result<Self> {
         let mut scratch = Self::new(size_of_val(words))?;
         for (eight, word) in scratch.as_mut_slice().chunks_exact_mut(8).zip(words) {
             eight.copy_from_slice(&word.to_ne_bytes());

@@ -210,3 +210,21 @@ pub async fn gather_words(comm: Arc<Comm>, words: &[u64]) -> Result<Vec<u64>> {
     all.store_words(&mut result);
     Ok(result)
 }
+
+/// As [`gather_words`], by messages of a collective that has begun.
+///
+/// # Errors
+/// MPI_ERR_NO_MEM; those of the messages are the collective's.
+pub(crate) async fn gather_words_in(coll: &mut Collective, words: &[u64]) -> Result<Vec<u64>> {
+    let size = coll.size;
+    let bytes = size_of_val(words);
+    let mut all = Scratch::of_equal(bytes, size as usize)?;
+    let blocks = Blocks::equal(&all.block(0, 0), bytes, size);
+    let own: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let slot = blocks.block(coll.rank);
+    slot.from_bytes(&own);
+    bruck(coll, &blocks, slot, bytes * size as usize).await;
+    let mut result = vec![0; words.len() * size as usize];
+    all.store_words(&mut result);
+    Ok(result)
+}

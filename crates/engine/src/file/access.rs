@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Accesses of one rank (MPI-5.0, sections 14.4.2 to 14.4.4): at offsets, at the file pointer, at the shared one.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::task::Poll;
+
+use storage::{Fault, Hold};
+use sys::sync::Ordering;
+
+use super::data::{Buffer, Data};
+use super::failure::failed;
+use super::object::{File, Pending};
+use super::shared;
+use super::view::View;
+use crate::allocate;
+use crate::errors::{Error, ErrorClass, Result};
+use crate::progress::Vci;
+use crate::request::{RequestId, Status};
+use crate::task;
+
+/// Bytes that are packed before they are written, or read before they are unpacked, at a time.
+const PACKED_BYTES: usize = 1 << 20;
+
+/// Visible bytes of a view with gaps that are accessed at a time.
+const LISTED_BYTES: usize = 4 << 20;
+
+/// A gap between two ranges of which reading costs no more than another system call.
+pub(super) const SIEVE_GAP: u64 = 4096;
+
+/// Most ranges that one system call reads.
+const MOST_RANGES: usize = 1 << 16;
+
+/// Whether bytes are read or written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// From the file.
+    Read,
+    /// To the file.
+    Write,
+}
+
+/// Where an access begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At an etype of the view.
+    At(i64),
+    /// At the file pointer of the rank, which moves.
+    Pointer,
+    /// At the shared file pointer, which moves.
+    Shared,
+}
+
+/// How far an access came: bytes that were moved, also in front of an error.
+#[derive(Debug)]
+pub struct Moved {
+    /// Packed bytes.
+    pub bytes: u64,
+    /// Why it ended; no error at the end of the file.
+    pub outcome: Result<()>,
+}
+
+impl Moved {
+    pub(super) const fn failed(error: Error) -> Self {
+        Self {
+            bytes: 0,
+            outcome: Err(error),
+        }
+    }
+
+    /// The status of a request.
+    pub(super) fn status(self) -> Result<Status> {
+        let bytes = self.bytes;
+        self.outcome.map(|()| Status {
+            bytes,
+            ..Status::EMPTY
+        })
+    }
+}
+
+/// An access that may begin.
+pub(super) struct Access {
+    pub(super) action: Action,
+    pub(super) storage: Arc<storage::File>,
+    pub(super) view: Arc<View>,
+    /// The visible bytes of the view that it reads or writes.
+    pub(super) positions: Range<u64>,
+    pub(super) buffer: Buffer,
+    pub(super) is_atomic: bool,
+    /// Bytes that one system call reads to cover gaps.
+    sieve_bytes: u64,
+}
+
+/// What a rank says of an access, checked by itself; nothing has happened yet.
+pub(super) fn prepare(file: &File, action: Action, data: &Data) -> Result<(Arc<View>, u64)> {
+    match action {
+        Action::Read if !file.mode.reads() => {
+            let text = "the file was opened with MPI_MODE_WRONLY";
+            return Err(Error::new(ErrorClass::ERR_ACCESS, text));
+        }
+        Action::Read => {}
+        Action::Write => file.check_writes()?,
+    }
+    let view = file.view();
+    view.datarep.check("datatype", data.datatype())?;
+    if !data.bytes().is_multiple_of(view.unit()) {
+        let text = format!(
+            "{} bytes are no whole number of etypes, which have {} bytes",
+            data.bytes(),
+            view.unit()
+        );
+        return Err(Error::new(ErrorClass::ERR_IO, text));
+    }
+    let etypes = data.bytes() / view.unit();
+    Ok((view, etypes))
+}
+
+/// Finds where an access of so many etypes begins, and moves the pointer by as many.
+pub(super) fn place(file: &File, place: Place, etypes: u64) -> Result<u64> {
+    match place {
+        Place::At(offset) => {
+            file.check_random()?;
+            u64::try_from(offset).map_err(|_| {
+                Error::argument(ErrorClass::ERR_ARG, "offset", offset, "0 or more etypes")
+            })
+        }
+        Place::Pointer => {
+            file.check_random()?;
+            Ok(file.pointer.fetch_add(etypes, Ordering::Relaxed))
+        }
+        Place::Shared => shared::advance(file, etypes),
+    }
+}
+
+impl Access {
+    /// The access of data that begins at an etype of a view.
+    pub(super) fn new(
+        file: &File,
+        action: Action,
+        view: Arc<View>,
+        etype: u64,
+        data: Data,
+    ) -> Result<Self> {
+        let start = view.position_of(etype, data.bytes())?;
+        let positions = start..start + data.bytes();
+        let buffer = match view.datarep.converts() {
+            true => data.converted(action == Action::Write)?,
+            false => data.native(),
+        };
+        let sieves = file.hints.get("romio_ds_read").as_deref() != Some("disable");
+        let sieve_bytes = file.hints.number("ind_rd_buffer_size").unwrap_or(0);
+        Ok(Self {
+            action,
+            storage: file.storage.clone(),
+            view,
+            positions,
+            buffer,
+            is_atomic: file.is_atomic(),
+            sieve_bytes: if sieves { sieve_bytes } else { 0 },
+        })
+    }
+
+    /// From the first byte in the file to behind the last one; empty without data.
+    pub(super) fn reach(&self) -> Range<u64> {
+        let tiles = &self.view.tiles;
+        let Some(last) = self.positions.end.checked_sub(1) else {
+            return 0..0;
+        };
+        if self.positions.is_empty() {
+            return 0..0;
+        }
+        let first = tiles.offset_of(self.positions.start).unwrap_or(0);
+        let last = tiles.offset_of(last).unwrap_or(first);
+        // Tiles that overlap may lie in front of earlier ones.
+        first.min(last)..first.max(last).saturating_add(1)
+    }
+
+    /// Reads or writes; on whatever thread.
+    pub(super) fn run(mut self) -> Moved {
+        if self.positions.is_empty() {
+            return Moved {
+                bytes: 0,
+                outcome: Ok(()),
+            };
+        }
+        let storage = self.storage.clone();
+        let (hold, what) = match self.action {
+            Action::Read => (Hold::Shared, "read"),
+            Action::Write => (Hold::Exclusive, "write"),
+        };
+        let range = self.lock_range();
+        let locked = self
+            .is_atomic
+            .then(|| storage.lock(hold, range.start, range.end - range.start))
+            .transpose();
+        let locked = match locked {
+            Ok(locked) => locked,
+            Err(fault) => return Moved::failed(failed(fault, "lock the range of an access")),
+        };
+        let done = match self.action {
+            Action::Read => self.read_all(),
+            Action::Write => self.write_all(),
+        };
+        drop(locked);
+        let mut outcome = match done.fault {
+            None => Ok(()),
+            Some(fault) => {
+                let (total, at) = (self.buffer.bytes(), self.reach().start);
+                let what = format!(
+                    "{what} {total} bytes from byte {at} of the file on: {} were done",
+                    done.bytes
+                );
+                Err(failed(fault, &what))
+            }
+        };
+        if self.action == Action::Read {
+            outcome = outcome.and(self.buffer.finish_read(done.bytes));
+        }
+        Moved {
+            bytes: done.bytes,
+            outcome,
+        }
+    }
+
+    /// The range that an atomic access locks: the rest of the file where tiles are not in order.
+    fn lock_range(&self) -> Range<u64> {
+        match self.view.tiles.ascend() {
+            true => self.reach(),
+            false => 0..i64::MAX as u64,
+        }
+    }
+
+    /// How many of the bytes left are accessed next.
+    fn next_bytes(&self, left: usize, is_contiguous: bool) -> usize {
+        let mut bytes = left;
+        if !is_contiguous {
+            bytes = bytes.min(PACKED_BYTES);
+        }
+        if !self.view.tiles.are_dense() {
+            bytes = bytes.min(LISTED_BYTES);
+        }
+        bytes
+    }
+
+    fn write_all(&self) -> storage::Done {
+        let (total, mut done, mut packed) = (self.buffer.bytes(), 0, Vec::new());
+        while done < total {
+            let is_contiguous = self.buffer.slice(done..total).is_some();
+            let bytes = self.next_bytes(total - done, is_contiguous);
+            let source = match self.buffer.slice(done..done + bytes) {
+                Some(slice) => slice,
+                None => {
+                    if packed.len() < bytes {
+                        match allocate::zeroed(bytes) {
+                            Ok(memory) => packed = memory,
+                            Err(_) => return without_memory(done),
+                        }
+                    }
+                    self.buffer.pack(done, &mut packed[..bytes]);
+                    &packed[..bytes]
+                }
+            };
+            let start = self.positions.start + done as u64;
+            let outcome = write_ranges(&self.storage, &self.view, start, source);
+            done += outcome.bytes as usize;
+            if outcome.fault.is_some() {
+                let bytes = done as u64;
+                return storage::Done { bytes, ..outcome };
+            }
+        }
+        storage::Done::well(total as u64)
+    }
+
+    fn read_all(&mut self) -> storage::Done {
+        let (total, mut done, mut packed) = (self.buffer.bytes(), 0, Vec::new());
+        let storage = self.storage.clone();
+        while done < total {
+            let is_contiguous = self.buffer.slice(done..total).is_some();
+            let bytes = self.next_bytes(total - done, is_contiguous);
+            let start = self.positions.start + done as u64;
+            let (view, sieve) = (self.view.clone(), self.sieve_bytes);
+            let outcome = match self.buffer.slice_mut(done..done + bytes) {
+                Some(slice) => read_ranges(&storage, &view, start, slice, sieve),
+                None => {
+                    if packed.len() < bytes {
+                        match allocate::zeroed(bytes) {
+                            Ok(memory) => packed = memory,
+                            Err(_) => return without_memory(done),
+                        }
+                    }
+                    let slice = &mut packed[..bytes];
+                    let outcome = read_ranges(&storage, &view, start, slice, sieve);
+                    self.buffer.unpack(done, &packed[..outcome.bytes as usize]);
+                    outcome
+                }
+            };
+            done += outcome.bytes as usize;
+            if outcome.fault.is_some() || outcome.bytes < bytes as u64 {
+                let bytes = done as u64;
+                return storage::Done { bytes, ..outcome };
+            }
+        }
+        storage::Done::well(total as u64)
+    }
+}
+
+fn without_memory(done: usize) -> storage::Done {
+    storage::Done {
+        bytes: done as u64,
+        fault: Some(Fault::NO_MEMORY),
+    }
+}
+
+/// Writes bytes to the ranges of a view from a position on, each by itself: no byte between them is touched.
+fn write_ranges(storage: &storage::File, view: &View, start: u64, bytes: &[u8]) -> storage::Done {
+    let mut done = storage::Done::well(0);
+    // The range that grows while ranges touch: where it begins, and its bytes.
+    let (mut from, mut length) = (0u64, 0usize);
+    let write = |from: u64, length: usize, done: &mut storage::Done| {
+        if done.fault.is_none() && length > 0 {
+            let at = done.bytes as usize;
+            let outcome = storage.write_at(from, &bytes[at..at + length]);
+            done.bytes += outcome.bytes;
+            done.fault = outcome.fault;
+        }
+    };
+    let positions = start..start + bytes.len() as u64;
+    view.tiles.for_each_range(positions, |offset, count| {
+        if from + length as u64 == offset && length > 0 {
+            length += count as usize;
+            return;
+        }
+        write(from, length, &mut done);
+        (from, length) = (offset, count as usize);
+    });
+    write(from, length, &mut done);
+    done
+}
+
+/// Ranges that one system call reads, with the gaps between them.
+struct Sieve<'a> {
+    storage: &'a storage::File,
+    /// Ranges in the file, in order.
+    ranges: Vec<Range<u64>>,
+    /// Bytes of the file that cover them.
+    covering: Vec<u8>,
+    done: storage::Done,
+    /// Whether the end of the file was met.
+    ended: bool,
+    most_bytes: u64,
+}
+
+impl Sieve<'_> {
+    /// Adds a range; reads what is there before if the range is too far away.
+    fn add(&mut self, range: Range<u64>, target: &mut [u8]) {
+        if let (Some(first), Some(last)) = (self.ranges.first(), self.ranges.last()) {
+            let first = first.start;
+            let is_near = range.start >= last.end
+                && range.start - last.end <= SIEVE_GAP
+                && range.end - first <= self.most_bytes
+                && self.ranges.len() < MOST_RANGES;
+            let touches = range.start == last.end;
+            if touches {
+                let start = last.start;
+                self.ranges.pop();
+                self.ranges.push(start..range.end);
+                return;
+            }
+            if !is_near {
+                self.read(target);
+            }
+        }
+        self.ranges.push(range);
+    }
+
+    /// Reads the ranges to where they belong among the packed bytes.
+    fn read(&mut self, target: &mut [u8]) {
+        let ranges = std::mem::take(&mut self.ranges);
+        let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else {
+            return;
+        };
+        if self.done.fault.is_some() || self.ended {
+            return;
+        }
+        let at = self.done.bytes as usize;
+        if ranges.len() == 1 {
+            let wanted = (first.end - first.start) as usize;
+            let outcome = self
+                .storage
+                .read_at(first.start, &mut target[at..at + wanted]);
+            self.done.bytes += outcome.bytes;
+            self.done.fault = outcome.fault;
+            self.ended = outcome.bytes < wanted as u64;
+            return;
+        }
+        let (start, wanted) = (first.start, (last.end - first.start) as usize);
+        if self.covering.len() < wanted {
+            match allocate::zeroed(wanted) {
+                Ok(memory) => self.covering = memory,
+                Err(_) => {
+                    self.done.fault = Some(Fault::NO_MEMORY);
+                    return;
+                }
+            }
+        }
+        let outcome = self.storage.read_at(start, &mut self.covering[..wanted]);
+        self.done.fault = outcome.fault;
+        let end = start + outcome.bytes;
+        self.ended = outcome.bytes < wanted as u64;
+        let mut at = at;
+        for range in &ranges {
+            let there = range.end.min(end).saturating_sub(range.start) as usize;
+            let from = (range.start - start) as usize;
+            target[at..at + there].copy_from_slice(&self.covering[from..from + there]);
+            at += there;
+            self.done.bytes += there as u64;
+            if range.end > end {
+                break;
+            }
+        }
+    }
+}
+
+/// Reads the ranges of a view from a position on.
+fn read_ranges(
+    storage: &storage::File,
+    view: &View,
+    start: u64,
+    target: &mut [u8],
+    most_bytes: u64,
+) -> storage::Done {
+    let mut sieve = Sieve {
+        storage,
+        ranges: Vec::new(),
+        covering: Vec::new(),
+        done: storage::Done::well(0),
+        ended: false,
+        most_bytes,
+    };
+    let positions = start..start + target.len() as u64;
+    view.tiles.for_each_range(positions, |offset, bytes| {
+        sieve.add(offset..offset + bytes, target);
+    });
+    sieve.read(target);
+    sieve.done
+}
+
+/// Does work by the thread of crate `storage`, for a task of a VCI.
+pub(super) async fn elsewhere<T: Send + 'static>(
+    vci: &'static Vci,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> std::result::Result<T, Fault> {
+    let ticket = storage::submit(work, || vci.ring_own_doorbell())?;
+    let poll = |_: &mut std::task::Context<'_>| ticket.take().map_or(Poll::Pending, Poll::Ready);
+    Ok(std::future::poll_fn(poll).await)
+}
+
+/// Reads or writes, and returns when that is done (MPI_File_read, MPI_File_write and those _at and `_shared`).
+pub fn access(file: &File, action: Action, at: Place, data: Data) -> Moved {
+    let begin = || {
+        let (view, etypes) = prepare(file, action, &data)?;
+        Ok((place(file, at, etypes)?, view, etypes))
+    };
+    let (etype, view, etypes) = match begin() {
+        Ok(begun) => begun,
+        Err(error) => return Moved::failed(error),
+    };
+    let unit = view.unit();
+    let moved = match Access::new(file, action, view, etype, data) {
+        Ok(access) => access.run(),
+        Err(error) => Moved::failed(error),
+    };
+    if at == Place::Pointer {
+        // The pointer stands behind what was done.
+        let rest = etypes - moved.bytes / unit;
+        file.pointer.fetch_sub(rest, Ordering::Relaxed);
+    }
+    moved
+}
+
+/// Begins to read or write; the request is complete when that is done (MPI_File_iread, MPI_File_iwrite and those _at and `_shared`).
+/// Pointers move by the whole access.
+///
+/// # Errors
+/// Those of the arguments; when no request is free. Those of the system are the request's.
+pub fn start(file: &Arc<File>, action: Action, at: Place, data: Data) -> Result<RequestId> {
+    let (view, etypes) = prepare(file, action, &data)?;
+    let etype = place(file, at, etypes)?;
+    let access = Access::new(file, action, view, etype, data)?;
+    spawn(file, access)
+}
+
+/// The same at an etype of the view.
+pub(super) fn start_at(
+    file: &Arc<File>,
+    action: Action,
+    etype: u64,
+    data: Data,
+) -> Result<RequestId> {
+    spawn(file, Access::new(file, action, file.view(), etype, data)?)
+}
+
+fn spawn(file: &Arc<File>, access: Access) -> Result<RequestId> {
+    let (kept, pending, vci) = (file.clone(), Pending::new(file), file.comm.vci());
+    task::spawn(&file.comm, async move {
+        let done = elsewhere(vci, move || access.run()).await;
+        drop(pending);
+        let moved = done.unwrap_or_else(|fault| Moved::failed(failed(fault, "start a thread")));
+        moved.status().map_err(|error| kept.annotate(error))
+    })
+}

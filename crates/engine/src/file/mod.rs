@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Files (MPI-5.0, chapter 14).
+//!
+//! | module | content |
+//! |---|---|
+//! | [`object`] | the file, and what its calls share |
+//! | [`open`], [`mode`], [`hints`] | opening, closing and deleting; access modes; hints |
+//! | [`view`], [`datarep`] | which bytes a rank sees, and how numbers are represented |
+//! | [`data`], [`access`] | the program's memory, and accesses of one rank |
+//! | [`collective`], [`exchange`] | accesses of all ranks: the choice of a protocol, and that with aggregators |
+//! | [`split`], [`ordered`] | collectives in two calls; accesses in rank order |
+//! | [`pointer`], [`shared`] | file pointers of a rank, and the shared one |
+//! | [`size`] | sizes, sync and atomicity |
+//! | [`agree`], [`failure`] | what ranks compare and how they fail alike; errors from faults of the system |
+//!
+//! A file owns a window, whose communicator carries the messages of its collectives and whose memory at rank 0 is the shared file
+//! pointer. A blocking access makes its system calls on the calling thread. A nonblocking one is a task that waits for the thread of crate
+//! `storage`, which rings the doorbell of the task's VCI. Crate `file_plan` computes ranges, domains and rounds. Tests: `tests/`.
+
+pub mod access;
+mod agree;
+pub mod collective;
+pub mod data;
+pub mod datarep;
+mod exchange;
+mod failure;
+pub mod hints;
+pub mod mode;
+pub mod object;
+pub mod open;
+pub mod ordered;
+pub mod pointer;
+pub mod shared;
+pub mod size;
+pub mod split;
+#[cfg(test)]
+mod tests;
+pub mod view;
+
+pub use access::{Action, Moved, Place};
+pub use data::Data;
+pub use hints::FileHints;
+pub use mode::Mode;
+pub use object::File;

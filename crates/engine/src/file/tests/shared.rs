@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The shared file pointer, and atomic accesses.
+
+use super::opened::*;
+use crate::file::agree;
+use crate::file::pointer::Whence;
+use crate::file::{collective, shared, size};
+
+const RANKS: u32 = 4;
+
+#[test]
+fn accesses_at_the_shared_pointer_do_not_overlap() {
+    on_members(RANKS, |member| {
+        let file = opened(member, "shared", READ_WRITE, &[]);
+        let rank = member.rank() as u8;
+        for _ in 0..50 {
+            let given = data(&mut [rank; 3], &byte(), 3);
+            let moved = access::access(&file, Action::Write, Place::Shared, given);
+            assert_eq!((moved.bytes, moved.outcome.is_ok()), (3, true));
+        }
+        agree::barrier(file.comm(), "barrier").unwrap();
+        assert_eq!(shared::position(&file).unwrap(), u64::from(RANKS) * 150);
+        let mut all = vec![9; RANKS as usize * 150];
+        assert_eq!(read_at(&file, 0, &mut all).bytes, u64::from(RANKS) * 150);
+        for rank in 0..RANKS as u8 {
+            assert_eq!(all.iter().filter(|&&byte| byte == rank).count(), 150);
+        }
+        assert!(
+            all.as_chunks::<3>()
+                .0
+                .iter()
+                .all(|three| three[1..] == [three[0]; 2])
+        );
+        shared::seek(&file, -3, Ok(Whence::End), "seek").unwrap();
+        let given = data(&mut [0; 3], &byte(), 3);
+        let moved = access::access(&file, Action::Read, Place::Shared, given);
+        let first = moved.bytes == 3;
+        let firsts = agree::gather(file.comm(), "gather", &[u64::from(first)]).unwrap();
+        assert_eq!(firsts.iter().sum::<u64>(), 1);
+        close(&file);
+    });
+}
+
+#[test]
+fn atomic_accesses_that_overlap_leave_one_serial_order() {
+    on_members(RANKS, |member| {
+        let file = opened(member, "atomic", READ_WRITE, &[]);
+        size::set_atomicity(&file, true, "set_atomicity").unwrap();
+        let (rank, bytes) = (member.rank() as u8, 3000);
+        for step in 0..30 {
+            let mut own = vec![rank + 1; bytes];
+            let moved = match step % 3 {
+                0 => write_at(&file, 0, &mut own),
+                1 => {
+                    let given = data(&mut own, &byte(), bytes);
+                    let (at, action) = (Place::At(0), Action::Write);
+                    collective::access_all(&file, action, at, Ok(given), "write_at_all")
+                }
+                _ => {
+                    let moved = write_at(&file, 0, &mut own);
+                    let mut read = vec![0; bytes];
+                    assert!(read_at(&file, 0, &mut read).outcome.is_ok());
+                    assert_eq!(read, vec![read[0]; bytes]);
+                    moved
+                }
+            };
+            moved.outcome.unwrap();
+            agree::barrier(file.comm(), "barrier").unwrap();
+            let mut read = vec![0; bytes];
+            assert!(read_at(&file, 0, &mut read).outcome.is_ok());
+            assert_eq!(read, vec![read[0]; bytes]);
+            agree::barrier(file.comm(), "barrier").unwrap();
+        }
+        close(&file);
+    });
+}
