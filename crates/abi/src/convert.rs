@@ -2,8 +2,8 @@
 //! Conversion of handles to integers and back (MPI-5.0, section 20.3.4).
 //!
 //! A predefined handle is its own integer. That of an object made at run time holds its index and as much of its generation as
-//! fits beside it, so that the integer of a freed object differs from that of its successor. An integer that names no object becomes
-//! a handle of the same value, which no object has: calls refuse it, and null handles come from their own integers only.
+//! fits beside it, so that the integer of a freed object differs from that of its successor. An integer that names no object of the
+//! kind becomes 0, which is no handle of any kind: calls refuse it, and null handles come from their own integers only.
 
 use std::sync::atomic::Ordering;
 
@@ -16,7 +16,8 @@ use mpi_abi_sys::types::{
 };
 
 use crate::handle::{
-    COMMS, DATATYPES, GROUPS, HANDLERS, INFOS, OPS, SESSIONS, WINS, is_integer, unnamed,
+    COMMS, DATATYPES, GROUPS, HANDLERS, INFOS, NO_HANDLE, OPS, SESSIONS, WINS, is_integer,
+    predefined_of,
 };
 use crate::state::process;
 use crate::sync::AtomicU8;
@@ -68,9 +69,9 @@ pub(crate) fn MPI_File_toint(file: MPI_File) -> i32 {
     file as i32
 }
 
-/// No files can be made yet: all handles but the null one are invalid.
+/// No files can be made yet: the null handle is the only one.
 pub(crate) fn MPI_File_fromint(file: i32) -> MPI_File {
-    unnamed(file)
+    predefined_of(file, "MPI_File").unwrap_or(NO_HANDLE)
 }
 
 fn operation_to_int(id: u64) -> i32 {
@@ -93,8 +94,10 @@ fn operation_to_int(id: u64) -> i32 {
 /// The function that finds the id of a request or of a message by its index.
 type AtIndex = fn(&Vci, u32) -> Option<RequestId>;
 
-fn operation_of_int(number: i32, at_index: AtIndex) -> usize {
-    live_operation(number, at_index).unwrap_or(unnamed(number))
+fn operation_of_int(number: i32, c_type: &str, at_index: AtIndex) -> usize {
+    let live = live_operation(number, at_index);
+    let known = live.or_else(|| predefined_of(number, c_type));
+    known.unwrap_or(NO_HANDLE)
 }
 
 fn live_operation(number: i32, at_index: AtIndex) -> Option<usize> {
@@ -117,7 +120,7 @@ pub(crate) fn MPI_Request_toint(request: MPI_Request) -> i32 {
 }
 
 pub(crate) fn MPI_Request_fromint(request: i32) -> MPI_Request {
-    operation_of_int(request, completion::request_at)
+    operation_of_int(request, "MPI_Request", completion::request_at)
 }
 
 pub(crate) fn MPI_Message_toint(message: MPI_Message) -> i32 {
@@ -125,5 +128,5 @@ pub(crate) fn MPI_Message_toint(message: MPI_Message) -> i32 {
 }
 
 pub(crate) fn MPI_Message_fromint(message: i32) -> MPI_Message {
-    operation_of_int(message, completion::message_at)
+    operation_of_int(message, "MPI_Message", completion::message_at)
 }
