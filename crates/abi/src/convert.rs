@@ -19,6 +19,7 @@ use crate::handle::{
     COMMS, DATATYPES, GROUPS, HANDLERS, INFOS, NO_HANDLE, OPS, SESSIONS, WINS, is_integer,
     predefined_of,
 };
+use crate::objects::ErrorHandler;
 use crate::state::process;
 use crate::sync::AtomicU8;
 
@@ -57,12 +58,21 @@ conversions! {
         OPS: MPI_Op;
     MPI_Info_toint MPI_Info_fromint;
         INFOS: MPI_Info;
-    MPI_Errhandler_toint MPI_Errhandler_fromint;
-        HANDLERS: MPI_Errhandler;
     MPI_Session_toint MPI_Session_fromint;
         SESSIONS: MPI_Session;
     MPI_Win_toint MPI_Win_fromint;
         WINS: MPI_Win;
+}
+
+pub(crate) fn MPI_Errhandler_toint(handler: MPI_Errhandler) -> i32 {
+    HANDLERS.to_int(handler)
+}
+
+/// A handler that was freed stays in its slot, for it may still be attached.
+pub(crate) fn MPI_Errhandler_fromint(handler: i32) -> MPI_Errhandler {
+    let handle = HANDLERS.of_int(handler);
+    let is_freed = HANDLERS.get(handle).is_some_and(ErrorHandler::is_freed);
+    if is_freed { NO_HANDLE } else { handle }
 }
 
 pub(crate) fn MPI_File_toint(file: MPI_File) -> i32 {
