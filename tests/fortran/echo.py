@@ -119,7 +119,8 @@ def read(function, argument):
         return [(f"{name}->MPI_SOURCE", 501 + place), (f"{name}->MPI_TAG", 521 + place)]
     if argument.role == "attribute":
         small = argument.kind.endswith("_10")
-        return [(f"(long){name}", 101 + place + (0 if small else 1 << 33))]
+        # C gets an address of the value.
+        return [(f"*(const long *){name}", 101 + place + (0 if small else 1 << 33))]
     if argument.role == "logical" and argument.is_array:
         return [(f"{name}[{i}]", 1 - i) for i in range(2)]
     if argument.role in ("integer", "logical"):

@@ -52,6 +52,8 @@ MORE = {
     "f77/ext": ["allocmemf"],
     "f90/ext": ["allocmemf90"],
 }
+# The suite builds this one for MPICH only.
+MORE_LIBRARIES = {"util": ["libmtest_f08.la"]}
 JOBS = 2
 
 
@@ -65,7 +67,9 @@ def programs(prefix, folder, directories, fortran=False):
     once(folder / "configured", state, lambda: configure(prefix, folder, suite, flags))
     for part in [*LIBRARIES, *directories]:
         name = part.replace("/", ".")
-        more = [*FFLAGS] if part in LIBRARIES else [*FFLAGS, LIBTOOL, *MORE.get(part, [])]
+        more = [*FFLAGS, *(MORE_LIBRARIES.get(part, []) if fortran else [])]
+        if part not in LIBRARIES:
+            more = [*FFLAGS, LIBTOOL, *MORE.get(part, [])]
         once(folder / f"built.{name}", "\n".join([state, *more]), lambda: make(suite / part, folder / f"make.{name}.log", more))
     return suite
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Attributes: an INTEGER of address size, or of default size in the calls of MPI-1.
 //!
-//! C keeps a pointer. A program's value is that pointer itself; of the predefined attributes, the value that C's pointer leads to.
+//! C keeps a pointer. A value that Fortran sets is kept at an address of its own, which C gets (MPI-5.0, section 19.3.7); Fortran gets
+//! such a value back, the pointer itself of an attribute that C has set, and of a predefined one the value that the pointer leads to.
 
 use core::ffi::c_void;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use mpi_abi_sys::constants::{
     MPI_APPNUM, MPI_HOST, MPI_IO, MPI_LASTUSEDCODE, MPI_SUCCESS, MPI_TAG_UB, MPI_UNIVERSE_SIZE,
@@ -12,6 +15,36 @@ use mpi_abi_sys::constants::{
 
 use crate::library::types;
 use crate::{handle, logical};
+
+/// Values that Fortran has set, each at one address for as long as the process lives, because any copy of an attribute may have it.
+struct Values {
+    addresses: BTreeMap<i64, usize>,
+    values: BTreeMap<usize, i64>,
+}
+
+static VALUES: Mutex<Values> = Mutex::new(Values {
+    addresses: BTreeMap::new(),
+    values: BTreeMap::new(),
+});
+
+/// What C gets for a value of Fortran.
+pub(crate) fn to_c(value: i64) -> *mut c_void {
+    let mut all = VALUES.lock().unwrap_or_else(PoisonError::into_inner);
+    let Values { addresses, values } = &mut *all;
+    let address = *addresses.entry(value).or_insert_with(|| {
+        let address = Box::into_raw(Box::new(value)) as usize;
+        values.insert(address, value);
+        address
+    });
+    address as *mut c_void
+}
+
+/// What Fortran gets for a pointer of C.
+pub(crate) fn to_fortran(pointer: *mut c_void) -> i64 {
+    let all = VALUES.lock().unwrap_or_else(PoisonError::into_inner);
+    let value = all.values.get(&(pointer as usize));
+    value.copied().unwrap_or(pointer as i64)
+}
 
 /// The value of an attribute from what C has.
 ///
@@ -32,7 +65,7 @@ unsafe fn value_of(keyval: i32, value: *mut c_void) -> i64 {
             | MPI_WIN_CREATE_FLAVOR
             | MPI_WIN_MODEL => (*value.cast::<i32>()).into(),
             MPI_WIN_SIZE => *value.cast::<i64>(),
-            _ => value as i64,
+            _ => to_fortran(value),
         }
     }
 }
@@ -44,7 +77,7 @@ macro_rules! attributes {
                 // SAFETY: the arguments are those of the Fortran procedure.
                 unsafe {
                     let object = handle::find::<handle::$kind>(*object);
-                    call(object, *keyval, *value as isize as *mut c_void)
+                    call(object, *keyval, to_c(i64::from(*value)))
                 }
             }
 

@@ -8,7 +8,7 @@ use mpi_abi_sys::constants::MPI_SUCCESS;
 
 use crate::keep::Keep;
 use crate::library::types;
-use crate::{handle, logical, predefined};
+use crate::{attribute, handle, logical, predefined};
 
 /// What C's `extra_state` points to.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -49,12 +49,12 @@ macro_rules! keyvals {
                         let procedure: Copy = transmute(callbacks.copy);
                         let mut object = handle::int::<handle::$kind>(object);
                         let mut state = callbacks.extra_state as $value;
-                        let (mut old, mut new) = (from as isize as $value, 0);
+                        let (mut old, mut new) = (attribute::to_fortran(from) as $value, 0);
                         let (mut is_copied, mut code) = (0, MPI_SUCCESS);
                         procedure(&mut object, &mut keyval, &mut state, &mut old, &mut new, &mut is_copied, &mut code);
                         *flag = logical::given(is_copied);
                         if *flag != 0 {
-                            *to = new as isize as *mut c_void;
+                            *to = attribute::to_c(i64::from(new));
                         }
                         code
                     }
@@ -72,7 +72,7 @@ macro_rules! keyvals {
                         let procedure: Delete = transmute(callbacks.delete);
                         let mut object = handle::int::<handle::$kind>(object);
                         let mut state = callbacks.extra_state as $value;
-                        let mut value = value as isize as $value;
+                        let mut value = attribute::to_fortran(value) as $value;
                         let mut code = MPI_SUCCESS;
                         procedure(&mut object, &mut keyval, &mut value, &mut state, &mut code);
                         code
