@@ -52,14 +52,27 @@ program faces
   if (any(part(3:1:-1, :) /= table(2:9:3, :) + 100 * (1 - 2 * rank))) call MPI_Abort(comm, 6)
   if (status%MPI_SOURCE /= 1 - rank) call MPI_Abort(comm, 7)
 
-  ! A count of MPI_COUNT_KIND, and a section that a nonblocking call refuses.
+  ! A count of MPI_COUNT_KIND, and sections in nonblocking calls: all of one, and 7 elements of a part of one backwards.
   call MPI_Irecv(line, count, MPI_INTEGER, 1 - rank, 10, comm, requests(1))
   call MPI_Isend(table(5, 1), 2, MPI_INTEGER, 1 - rank, 10, comm, requests(2))
   call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE)
   if (any(line(1:2) /= [5, 6] + 100 * (1 - rank)) .or. requests(1) /= MPI_REQUEST_NULL) call MPI_Abort(comm, 8)
+  part = -1
+  call MPI_Irecv(part(3:1:-2, :), 28, MPI_BYTE, 1 - rank, 11, comm, requests(1))
+  call MPI_Isend(table(9:1:-4, 1:4:3), 6, MPI_INTEGER, 1 - rank, 11, comm, requests(2))
+  call MPI_Wait(requests(2), MPI_STATUS_IGNORE)
+  call MPI_Wait(requests(1), status)
+  call MPI_Get_count(status, MPI_INTEGER, i)
+  if (i /= 6) call MPI_Abort(comm, 9)
+  if (any(part(1, :) /= [5, 39, 31, -1] + 100 * (1 - rank) * [1, 1, 1, 0])) call MPI_Abort(comm, 10)
+  if (any(part(2, :) /= -1) .or. any(part(3, 1:3) /= [9, 1, 35] + 100 * (1 - rank))) call MPI_Abort(comm, 11)
+
+  ! More elements than the section has, and a call whose datatype cannot describe it.
   call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN)
-  call MPI_Isend(table(1:10:2, 1), 2, MPI_INTEGER, 0, 11, MPI_COMM_SELF, requests(1), ierror)
-  if (ierror /= MPI_ERR_BUFFER) call MPI_Abort(comm, 9)
+  call MPI_Isend(table(1:10:2, 1), 6, MPI_INTEGER, 0, 12, MPI_COMM_SELF, requests(1), ierror)
+  if (ierror /= MPI_ERR_BUFFER) call MPI_Abort(comm, 12)
+  call MPI_Iallreduce(MPI_IN_PLACE, table(1:10:2, 1), 5, MPI_INTEGER, MPI_SUM, comm, requests(1), ierror)
+  if (ierror /= MPI_ERR_BUFFER) call MPI_Abort(comm, 13)
 
   call MPI_Comm_free(comm)
   if (rank == 0) print '(a)', 'PASS'

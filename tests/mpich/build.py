@@ -51,6 +51,8 @@ MORE = {
     "f90/rma": ["aintf90"],
     "f77/ext": ["allocmemf"],
     "f90/ext": ["allocmemf90"],
+    "f08/rma": ["aintf08"],
+    "f08/ext": ["allocmemf90"],
 }
 # The suite tests the module mpi_f08 of MPICH only.
 ONLY_MPICH = ' -a "$FROM_MPICH" = "yes"'

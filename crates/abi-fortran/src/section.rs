@@ -6,7 +6,8 @@
 //!
 //! A buffer whose elements follow each other is passed as it is. A section of an array is one of MPI's virtual contiguous buffers
 //! (MPI-5.0, section 19.1.12): a call that has finished with its buffers when it returns gets a copy of the elements, whatever its
-//! count and its datatype are. Calls that go on behind their return refuse sections.
+//! count and its datatype are. A call that goes on behind its return gets a datatype that describes the section, if the program's
+//! own is predefined and count and datatype mean whole elements of it ([`described`]); any other one refuses sections.
 
 use core::ffi::c_void;
 use std::io::Write as _;
@@ -14,12 +15,14 @@ use std::io::Write as _;
 use mpi_abi_sys::constants::{MPI_COMM_SELF, MPI_ERR_BUFFER, MPI_SUCCESS};
 
 use crate::library::profiling;
-use crate::status;
+use crate::{handle, status};
+
+mod datatype;
 
 /// A dimension.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Dimension {
+pub(crate) struct Dimension {
     lower_bound: isize,
     extent: isize,
     stride_bytes: isize,
@@ -185,6 +188,80 @@ pub(crate) unsafe fn lasting<'a>(descriptor: *const Descriptor) -> Option<Buffer
     }
 }
 
+/// A buffer for a call that goes on behind its return, and the datatype in the place of the program's own.
+pub(crate) struct Described {
+    address: *mut c_void,
+    datatype: Option<usize>,
+}
+
+impl Described {
+    #[inline]
+    pub(crate) fn address(&self) -> *mut c_void {
+        self.address
+    }
+
+    /// The count for the call.
+    #[inline]
+    pub(crate) fn count<T: From<u8>>(&self, given: T) -> T {
+        if self.datatype.is_some() {
+            T::from(1)
+        } else {
+            given
+        }
+    }
+
+    /// The datatype for the call.
+    ///
+    /// # Safety
+    /// The value is not used behind the end of this one.
+    #[inline]
+    pub(crate) unsafe fn datatype(&self, given: i32) -> i32 {
+        match self.datatype {
+            // SAFETY: the datatype was made for this buffer.
+            Some(datatype) => unsafe { handle::int::<handle::Datatype>(datatype) },
+            None => given,
+        }
+    }
+}
+
+impl Drop for Described {
+    fn drop(&mut self) {
+        if let Some(datatype) = &mut self.datatype {
+            // SAFETY: a datatype that was made for this buffer; operations that use it keep it.
+            unsafe { profiling::MPI_Type_free(datatype) };
+        }
+    }
+}
+
+/// A buffer for a call that goes on behind its return; none if it is a section that these elements are not whole ones of.
+///
+/// # Safety
+/// The compiler made the descriptor.
+#[inline]
+pub(crate) unsafe fn described(
+    descriptor: *const Descriptor,
+    count: i64,
+    datatype: i32,
+) -> Option<Described> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let descriptor = &*descriptor;
+        let datatype = match descriptor.section() {
+            None => None,
+            Some(dimensions) => Some(datatype::of_section(
+                descriptor.element_bytes,
+                dimensions,
+                count,
+                datatype,
+            )?),
+        };
+        Some(Described {
+            address: descriptor.base,
+            datatype,
+        })
+    }
+}
+
 /// Reports a section to the handler of MPI_COMM_SELF.
 ///
 /// # Safety
@@ -204,8 +281,8 @@ pub(crate) unsafe fn refuse(
         // There is nowhere else to report that this cannot be written.
         let _ = writeln!(
             std::io::stderr(),
-            "libmpifort_rankpoint.so.1: {call}: '{argument}' is a section of {} elements that do not follow each other, which only \
-             calls that are complete when they return take; pass a contiguous array or use a datatype",
+            "libmpifort_rankpoint.so.1: {call}: '{argument}' is a section of {} elements that do not follow each other; a call that goes on \
+             behind its return takes one only as whole elements of a predefined datatype, and reductions take none: pass a contiguous array",
             shape.join(" x ")
         );
         profiling::MPI_Comm_call_errhandler(MPI_COMM_SELF, MPI_ERR_BUFFER);

@@ -62,7 +62,7 @@ fn value(row: &Row) -> Option<String> {
     Some(value.to_owned())
 }
 
-/// Adds the integer constants, which are the same in all faces; `protects` is the value of the two constants about buffers.
+/// Adds the integer constants, which are the same in all faces; `protects` says whether buffers that outlive a call are declared so.
 pub(super) fn add_integers(lines: &mut Lines, protects: bool) {
     for (name, value) in OWN {
         lines.add(&format!("INTEGER, PARAMETER :: {name} = {value}"));
@@ -74,10 +74,12 @@ pub(super) fn add_integers(lines: &mut Lines, protects: bool) {
         }
     }
     lines.add("INTEGER(KIND=8), PARAMETER :: MPI_DISPLACEMENT_CURRENT = -1");
+    // Not in all calls.
+    lines.add("LOGICAL, PARAMETER :: MPI_SUBARRAYS_SUPPORTED = .FALSE.");
     let value = if protects { ".TRUE." } else { ".FALSE." };
-    for name in ["MPI_SUBARRAYS_SUPPORTED", "MPI_ASYNC_PROTECTS_NONBLOCKING"] {
-        lines.add(&format!("LOGICAL, PARAMETER :: {name} = {value}"));
-    }
+    lines.add(&format!(
+        "LOGICAL, PARAMETER :: MPI_ASYNC_PROTECTS_NONBLOCKING = {value}"
+    ));
 }
 
 /// The predefined handles: name, type and value.

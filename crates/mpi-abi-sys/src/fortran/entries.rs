@@ -185,34 +185,51 @@ fn add_descriptor_entry(text: &mut String, procedure: &Procedure, prefix: &str) 
     let short = procedure.short_name().to_lowercase();
     let base = format!("{}mpi_{short}", prefix.to_lowercase());
     let symbol = descriptor_symbol(procedure, prefix);
-    let (mut declared, mut passed) = (Vec::new(), Vec::new());
     let (mut before, mut after) = (String::new(), String::new());
+    let mut declared = Vec::new();
+    // Names in the place of arguments.
+    let mut replaced: Vec<(String, String)> = Vec::new();
     for argument in &procedure.arguments {
-        let rust = rust_name(argument);
+        let (rust, keyword) = (rust_name(argument), &argument.name);
         if argument.role != Role::Buffer {
             declared.push(format!("{rust}: {}", rust_type(argument)));
-            passed.push(rust);
             continue;
         }
         declared.push(format!("{rust}: *const section::Descriptor"));
-        passed.push(format!("b_{}.address()", argument.name));
-        let how = if procedure.ends_with_buffers() {
-            "for_call"
-        } else {
-            "lasting"
+        let description = procedure.description_of(argument);
+        let find = match description {
+            _ if procedure.ends_with_buffers() => format!("for_call({rust})"),
+            None => format!("lasting({rust})"),
+            Some([count, datatype]) => {
+                let (count, datatype) = (rust_name(count), rust_name(datatype));
+                format!("described({rust}, i64::from(*{count}), *{datatype})")
+            }
         };
-        let keyword = &argument.name;
         let _ = writeln!(
             before,
-            "        let Some(b_{keyword}) = section::{how}({rust}) else {{\n            \
+            "        let Some(b_{keyword}) = section::{find} else {{\n            \
              return section::refuse(\"{prefix}{name}\", \"{keyword}\", {rust}, ierror);\n        }};"
         );
+        replaced.push((rust, format!("b_{keyword}.address()")));
+        for (argument, of) in description.into_iter().flatten().zip(["count", "datatype"]) {
+            let (rust, local) = (rust_name(argument), format!("n_{}", argument.name));
+            let _ = writeln!(
+                before,
+                "        let mut {local} = b_{keyword}.{of}(*{rust});"
+            );
+            replaced.push((rust, format!("&mut {local}")));
+        }
         if procedure.ends_with_buffers() && argument.is_stored() {
             let _ = writeln!(after, "        b_{keyword}.give_back();");
         }
     }
     declared.push("ierror: *mut i32".to_owned());
-    passed.push("ierror".to_owned());
+    let passed = procedure.arguments.iter().map(|argument| {
+        let rust = rust_name(argument);
+        let found = replaced.iter().find(|(name, _)| *name == rust);
+        found.map_or(rust, |(_, instead)| instead.clone())
+    });
+    let passed: Vec<String> = passed.chain(["ierror".to_owned()]).collect();
     let _ = writeln!(
         text,
         "#[unsafe(export_name = \"{symbol}\")]\nunsafe extern \"C\" fn {base}_by_descriptor({}) {{\n    \

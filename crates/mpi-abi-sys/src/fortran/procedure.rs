@@ -151,6 +151,24 @@ impl Procedure {
             && !lasts.iter().any(|part| name.contains(part))
     }
 
+    /// The count and the datatype that describe all of a buffer, so that a datatype may stand for a section in a call that goes on
+    /// behind its return.
+    pub fn description_of(&self, buffer: &Argument) -> Option<[&Argument; 2]> {
+        let name = self.function.name;
+        let is_whole = ["pt2pt", "rma"].contains(&self.function.chapter) || name.contains("cast");
+        let place = self
+            .arguments
+            .iter()
+            .position(|it| it.name == buffer.name)?;
+        let [count, datatype] = self.arguments.get(place + 1..place + 3)? else {
+            return None;
+        };
+        let is_count = count.role == Role::Integer && !count.is_array;
+        let is_type = datatype.base_type() == "MPI_Datatype" && !datatype.is_array;
+        let lasts = !self.ends_with_buffers();
+        (is_whole && lasts && is_count && is_type).then_some([count, datatype])
+    }
+
     /// Whether an argument is a CHARACTER.
     pub fn has_text(&self) -> bool {
         let is_text = |argument: &Argument| matches!(argument.role, Role::Text | Role::Texts);
