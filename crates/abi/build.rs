@@ -124,12 +124,13 @@ fn body_of<'a>(
     candidates.find_map(|name| Some((name, bodies.get(name)?)))
 }
 
-/// The names of the predefined handles.
+/// Values, C types and names of the predefined handles.
 fn predefined() -> Result<String, std::fmt::Error> {
     let mut rows = String::new();
     for row in table::constants() {
         if row.get("category") == "handle" && row.get("alias_of").is_empty() {
-            writeln!(rows, "({}, {:?}),", row.get("value"), row.get("name"))?;
+            let (value, kind, name) = (row.get("value"), row.get("c_type"), row.get("name"));
+            writeln!(rows, "({value}, {kind:?}, {name:?}),")?;
         }
     }
     Ok(format!("&[\n{rows}]\n"))

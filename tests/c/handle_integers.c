@@ -1,14 +1,52 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  * RANKS: 1
  * NEEDS: checked arguments
- * Integers of handles (MPI-5.0, section 20.3.4): that of a live object leads back to it. One that names no object leads to a handle
- * that every call refuses, never to a null handle. */
+ * Integers of handles (MPI-5.0, section 20.3.4): that of a live object leads back to it. One that names no object of the kind
+ * leads to 0, which every call refuses, never to a null handle or to a handle of another kind. */
 #include "check.h"
 
 #include <stdint.h>
 
 /* Integers that no handle has: freed below, invented, negative, 0, and a value of the ABI that is not assigned. */
 static const int NONE[] = {77777777, 5000, -5, -2147483647 - 1, 2147483647, 0, 0x3ff};
+
+/* Predefined handles, one of each kind and each null handle. */
+static const intptr_t PREDEFINED[] = {
+    (intptr_t)MPI_SUM, (intptr_t)MPI_OP_NULL, (intptr_t)MPI_COMM_SELF, (intptr_t)MPI_COMM_NULL, (intptr_t)MPI_GROUP_EMPTY,
+    (intptr_t)MPI_GROUP_NULL, (intptr_t)MPI_WIN_NULL, (intptr_t)MPI_FILE_NULL, (intptr_t)MPI_SESSION_NULL,
+    (intptr_t)MPI_MESSAGE_NO_PROC, (intptr_t)MPI_MESSAGE_NULL, (intptr_t)MPI_INFO_ENV, (intptr_t)MPI_INFO_NULL,
+    (intptr_t)MPI_ERRORS_RETURN, (intptr_t)MPI_ERRHANDLER_NULL, (intptr_t)MPI_REQUEST_NULL, (intptr_t)MPI_INT,
+    (intptr_t)MPI_DATATYPE_NULL,
+};
+
+/* Those of the kind keep their integers, all others are no handles: as many as `own` of all of them lead to a handle. */
+#define ONLY(kind, own)                                                          \
+    do {                                                                         \
+        int found = 0;                                                           \
+        for (size_t i = 0; i < sizeof PREDEFINED / sizeof PREDEFINED[0]; ++i) {  \
+            int number = (int)PREDEFINED[i];                                     \
+            intptr_t handle = (intptr_t)MPI_##kind##_fromint(number);            \
+            CHECK(handle == 0 || handle == PREDEFINED[i]);                       \
+            found += handle != 0;                                                \
+        }                                                                        \
+        CHECK(found == (own));                                                   \
+    } while (0)
+
+/* All kinds. */
+static void predefined(void)
+{
+    ONLY(Op, 2);
+    ONLY(Comm, 2);
+    ONLY(Group, 2);
+    ONLY(Win, 1);
+    ONLY(File, 1);
+    ONLY(Session, 1);
+    ONLY(Message, 2);
+    ONLY(Info, 2);
+    ONLY(Errhandler, 2);
+    ONLY(Request, 1);
+    ONLY(Type, 2);
+}
 
 static void expect(int code, int class, int number, int line)
 {
@@ -29,7 +67,7 @@ static void expect(int code, int class, int number, int line)
         for (int i = -1; i < (int)(sizeof NONE / sizeof NONE[0]); ++i) {    \
             int wrong = i < 0 ? number : NONE[i];                           \
             handle = MPI_##kind##_fromint(wrong);                           \
-            CHECK(MPI_##kind##_toint(handle) == wrong);                     \
+            CHECK(handle == (type)0);                                       \
             expect(call, class, wrong, __LINE__);                           \
         }                                                                   \
     } while (0)
@@ -128,7 +166,9 @@ static MPI_Message made_message(void)
 int main(int argc, char **argv)
 {
     int value, flag, rank;
+    predefined();
     MPI_Init(&argc, &argv);
+    predefined();
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -157,8 +197,8 @@ int main(int argc, char **argv)
     CHECK(same == request && MPI_Wait(&same, MPI_STATUS_IGNORE) == MPI_SUCCESS);
     /* A message that waits for its receive has an index, too, and is neither a request nor, before a probe, a message of the program. */
     for (int index = 4097; index < 4200; ++index) {
-        CHECK(MPI_Request_fromint(index) == (MPI_Request)(intptr_t)index);
-        CHECK(MPI_Message_fromint(index) == (MPI_Message)(intptr_t)index);
+        CHECK(MPI_Request_fromint(index) == (MPI_Request)0);
+        CHECK(MPI_Message_fromint(index) == (MPI_Message)0);
     }
     MPI_Message message;
     MPI_Mprobe(0, 5, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
@@ -170,7 +210,7 @@ int main(int argc, char **argv)
 
     /* No file is open, so all integers but one are invalid. */
     CHECK(MPI_File_fromint(MPI_File_toint(MPI_FILE_NULL)) == MPI_FILE_NULL);
-    CHECK(MPI_File_fromint(77777777) != MPI_FILE_NULL && MPI_File_toint(MPI_File_fromint(-5)) == -5);
+    CHECK(MPI_File_fromint(77777777) == (MPI_File)0 && MPI_File_fromint(-5) == (MPI_File)0);
 
     /* Handles of one kind are none of another, and null handles keep their integers. */
     expect(MPI_Barrier(MPI_Comm_fromint(MPI_Type_toint(MPI_INT))), MPI_ERR_COMM, 0, __LINE__);

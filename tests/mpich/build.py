@@ -23,6 +23,9 @@ SOURCE = Source(
 # The only part of the archive that is wanted.
 SUITE = f"mpich-{VERSION}/test/mpi"
 CONFIGURE = ["--disable-fortran", "--disable-cxx", "--disable-romio", "--enable-strictmpi", "--disable-dependency-tracking"]
+# The suite's own check of the compiler wants a flag that the programs are then built without: mpif.h has interfaces.
+FORTRAN = ["--enable-fortran=all", *CONFIGURE[1:], "FFLAGS=-fallow-argument-mismatch", "FCFLAGS=-fallow-argument-mismatch"]
+FFLAGS = ["FFLAGS=-w -fcray-pointer", "FCFLAGS=-w -fcray-pointer"]
 # Functions that the standard ABI has under other names, with the same meaning: so more programs build.
 RENAMED = {
     "MPI_Type_hvector": "MPI_Type_create_hvector",
@@ -50,24 +53,34 @@ MORE = {
         "i_bigtype", "i_hindexed_io", "i_rdwrord", "i_setviewcur", "i_aggregation1", "i_aggregation2", "i_coll_test", "i_darray_read",
         "i_hindexed", "i_noncontig_coll", "i_noncontig_coll2", "i_types_with_zeros",
     ],
+    "f77/rma": ["aintf"],
+    "f90/rma": ["aintf90"],
+    "f77/ext": ["allocmemf"],
+    "f90/ext": ["allocmemf90"],
+    "f08/rma": ["aintf08"],
+    "f08/ext": ["allocmemf90"],
 }
+# The suite tests the module mpi_f08 of MPICH only.
+ONLY_MPICH = ' -a "$FROM_MPICH" = "yes"'
 JOBS = 2
 
 
-def programs(prefix, folder, directories):
-    """The folder of the suite, with the programs of these directories built against this header; kept for the next time."""
+def programs(prefix, folder, directories, fortran=False):
+    """The folder of the suite, with the programs of these directories built against these headers; kept for the next time."""
     suite = folder / SUITE
-    header = (prefix / "include/mpi.h").read_text(encoding="utf-8")
-    state = "\n".join([str(prefix), CFLAGS, *CONFIGURE, header])
-    once(folder / "configured", state, lambda: configure(prefix, folder, suite))
+    flags = FORTRAN if fortran else CONFIGURE
+    names = ["mpi.h", "mpif.h"] if fortran else ["mpi.h"]
+    headers = [(prefix / "include" / name).read_text(encoding="utf-8") for name in names]
+    state = "\n".join([str(prefix), CFLAGS, *flags, *headers])
+    once(folder / "configured", state, lambda: configure(prefix, folder, suite, flags))
     for part in [*LIBRARIES, *directories]:
         name = part.replace("/", ".")
-        more = [] if part in LIBRARIES else [LIBTOOL, *MORE.get(part, [])]
+        more = [*FFLAGS] if part in LIBRARIES else [*FFLAGS, LIBTOOL, *MORE.get(part, [])]
         once(folder / f"built.{name}", "\n".join([state, *more]), lambda: make(suite / part, folder / f"make.{name}.log", more))
     return suite
 
 
-def configure(prefix, folder, suite):
+def configure(prefix, folder, suite, flags):
     """Unpacks the suite and configures it for our library."""
     folder.mkdir(parents=True, exist_ok=True)
     SOURCE.fetch(folder)
@@ -75,7 +88,10 @@ def configure(prefix, folder, suite):
     for old in [suite, *folder.glob("built.*")]:
         command(["rm", "-rf", str(old)])
     SOURCE.unpack(folder, SUITE)
-    must(["./configure", *CONFIGURE, f"--with-mpi={prefix}", f"CC={prefix}/bin/mpicc"], suite)
+    script = suite / "configure"
+    script.write_text(script.read_text(encoding="utf-8").replace(ONLY_MPICH, ""), encoding="utf-8")
+    wrappers = [f"CC={prefix}/bin/mpicc", f"F77={prefix}/bin/mpif77", f"FC={prefix}/bin/mpif90"]
+    must(["./configure", *flags, f"--with-mpi={prefix}", *wrappers], suite)
 
 
 def make(directory, log, more):

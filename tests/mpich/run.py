@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Builds MPICH's own test suite with our mpicc and runs what expected.txt names of it.
 
-usage: run.py PREFIX FOLDER [--whole] [--times] [--flags=WORDS] [DIRECTORY[/PROGRAM]...]
+usage: run.py PREFIX FOLDER [--fortran] [--mpi=PREFIX] [--whole] [--times] [--flags=WORDS] [DIRECTORY[/PROGRAM]...]
 
 PREFIX is where Rankpoint is installed, FOLDER a place to work in, whose build of the suite is kept. expected.txt says which
 directories are run, which of their programs cannot be built, which tests fail, and why: a test that fails unexpectedly is an
-error, and so is one that passes unexpectedly. --whole runs the long tests too, --times prints what each took, --flags are
+error, and so is one that passes unexpectedly. --fortran runs the programs in Fortran, of which fortran.txt says the same, and --mpi=
+runs them with the mpiexec and the library of MPICH, of which fortran-mpich.txt says it. --whole runs the long tests too, --times prints what each took, --flags are
 for mpiexec, and names of directories or programs run only those. The last line printed is "N passed, N failed, N skipped"; "skipped: WHY"
 and the exit status 77 where the suite cannot be had.
 """
@@ -18,7 +19,9 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
+from threading import Lock
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 import build
@@ -26,6 +29,8 @@ import expected
 import usage
 
 AT_ONCE = 2
+# The tests of a directory about files have one file.
+ONE_FILE = Lock()
 LIMIT_S = 240
 WHOLE_LIMIT_S = 600
 NO_ERRORS = re.compile(r"\s*No [Ee]rrors\s*")
@@ -55,7 +60,7 @@ def passes(test, printed, status):
     }[test.judge]
 
 
-def run(mpiexec, suite, whole, test):
+def run(launcher, suite, whole, test):
     """The word for what became of a test, what it printed, and the seconds that it took."""
     program = suite / test.name
     if test.verdict == "never" or (test.is_long and not whole):
@@ -66,13 +71,15 @@ def run(mpiexec, suite, whole, test):
     if test.gibibytes > available_gibibytes():
         return "too large", "", 0.0
     limit = WHOLE_LIMIT_S if whole else LIMIT_S
-    command = [*mpiexec, "--timeout", str(limit), "-n", str(test.ranks), program, *test.arguments]
-    start = time.monotonic()
-    done = subprocess.run(
-        command, cwd=program.parent, env={**os.environ, **test.settings}, text=True, errors="replace",
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )
-    seconds = time.monotonic() - start
+    mpiexec, environment = launcher(limit)
+    command = [*mpiexec, "-n", str(test.ranks), program, *test.arguments]
+    with ONE_FILE if program.parent.name == "io" else nullcontext():
+        start = time.monotonic()
+        done = subprocess.run(
+            command, cwd=program.parent, env={**os.environ, **environment, **test.settings}, text=True, errors="replace",
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )
+        seconds = time.monotonic() - start
     passed = passes(test, done.stdout, done.returncode)
     if test.verdict != "fails":
         return "passed" if passed else "fails", done.stdout, seconds
@@ -87,11 +94,20 @@ def main():
     prefix, folder = Path(prefix).resolve(), Path(folder).resolve()
     whole = "--whole" in options
     flags = [word for option in options if option.startswith("--flags=") for word in shlex.split(option[8:])]
-    mpiexec = [prefix / "bin/mpiexec", *flags]
-    lines = expected.rules(Path(__file__).with_name("expected.txt"))
+    other = next((Path(option[len("--mpi="):]).resolve() for option in options if option.startswith("--mpi=")), None)
+    fortran = "--fortran" in options
+    name = "fortran-mpich.txt" if other else "fortran.txt" if fortran else "expected.txt"
+    lines = expected.rules(Path(__file__).with_name(name))
+
+    def launcher(limit):
+        """The start of a command that runs a program for so many seconds at most, and its settings."""
+        if other:
+            return [other / "bin/mpiexec", *flags], {"MPIEXEC_TIMEOUT": str(limit), "LD_LIBRARY_PATH": str(other / "lib")}
+        return [prefix / "bin/mpiexec", *flags, "--timeout", str(limit)], {}
+
     directories = [rule.name for rule in lines if rule.verb == "directory"]
     try:
-        suite = build.programs(prefix, folder, directories)
+        suite = build.programs(prefix, folder, directories, fortran)
     except build.Unavailable as why:
         print(f"skipped: {why}")
         sys.exit(77)
@@ -102,7 +118,7 @@ def main():
         sys.exit(f"no test is called {' or '.join(names)}")
     results = []
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for test, result in zip(tests, pool.map(lambda test: run(mpiexec, suite, whole, test), tests)):
+        for test, result in zip(tests, pool.map(lambda test: run(launcher, suite, whole, test), tests)):
             results.append((test, result))
             report(test, *result, times="--times" in options)
     count = lambda words, chosen: sum(word in words for test, (word, *_) in results if chosen in (None, parent(test)))

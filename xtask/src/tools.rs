@@ -24,6 +24,12 @@ pub(crate) const CXX: Tool = Tool {
     probe: &["c++", "--version"],
     package: "g++",
 };
+/// What mpifort takes if nothing else is named.
+pub(crate) const FORTRAN: Tool = Tool {
+    name: "a Fortran compiler",
+    probe: &["gfortran", "--version"],
+    package: "gfortran",
+};
 pub(crate) const VALGRIND: Tool = Tool {
     name: "valgrind",
     probe: &["valgrind", "--version"],

@@ -2,8 +2,8 @@
 //! Conversion of handles to integers and back (MPI-5.0, section 20.3.4).
 //!
 //! A predefined handle is its own integer. That of an object made at run time holds its index and as much of its generation as
-//! fits beside it, so that the integer of a freed object differs from that of its successor. An integer that names no object becomes
-//! a handle of the same value, which no object has: calls refuse it, and null handles come from their own integers only.
+//! fits beside it, so that the integer of a freed object differs from that of its successor. An integer that names no object of the
+//! kind becomes 0, which is no handle of any kind: calls refuse it, and null handles come from their own integers only.
 
 use std::sync::atomic::Ordering;
 
@@ -16,8 +16,10 @@ use mpi_abi_sys::types::{
 };
 
 use crate::handle::{
-    COMMS, DATATYPES, FILES, GROUPS, HANDLERS, INFOS, OPS, SESSIONS, WINS, is_integer, unnamed,
+    COMMS, DATATYPES, FILES, GROUPS, HANDLERS, INFOS, NO_HANDLE, OPS, SESSIONS, WINS, is_integer,
+    predefined_of,
 };
+use crate::objects::ErrorHandler;
 use crate::state::process;
 use crate::sync::AtomicU8;
 
@@ -56,14 +58,23 @@ conversions! {
         OPS: MPI_Op;
     MPI_Info_toint MPI_Info_fromint;
         INFOS: MPI_Info;
-    MPI_Errhandler_toint MPI_Errhandler_fromint;
-        HANDLERS: MPI_Errhandler;
     MPI_Session_toint MPI_Session_fromint;
         SESSIONS: MPI_Session;
     MPI_Win_toint MPI_Win_fromint;
         WINS: MPI_Win;
     MPI_File_toint MPI_File_fromint;
         FILES: MPI_File;
+}
+
+pub(crate) fn MPI_Errhandler_toint(handler: MPI_Errhandler) -> i32 {
+    HANDLERS.to_int(handler)
+}
+
+/// A handler that was freed stays in its slot, for it may still be attached.
+pub(crate) fn MPI_Errhandler_fromint(handler: i32) -> MPI_Errhandler {
+    let handle = HANDLERS.of_int(handler);
+    let is_freed = HANDLERS.get(handle).is_some_and(ErrorHandler::is_freed);
+    if is_freed { NO_HANDLE } else { handle }
 }
 
 fn operation_to_int(id: u64) -> i32 {
@@ -86,8 +97,10 @@ fn operation_to_int(id: u64) -> i32 {
 /// The function that finds the id of a request or of a message by its index.
 type AtIndex = fn(&Vci, u32) -> Option<RequestId>;
 
-fn operation_of_int(number: i32, at_index: AtIndex) -> usize {
-    live_operation(number, at_index).unwrap_or(unnamed(number))
+fn operation_of_int(number: i32, c_type: &str, at_index: AtIndex) -> usize {
+    let live = live_operation(number, at_index);
+    let known = live.or_else(|| predefined_of(number, c_type));
+    known.unwrap_or(NO_HANDLE)
 }
 
 fn live_operation(number: i32, at_index: AtIndex) -> Option<usize> {
@@ -110,7 +123,7 @@ pub(crate) fn MPI_Request_toint(request: MPI_Request) -> i32 {
 }
 
 pub(crate) fn MPI_Request_fromint(request: i32) -> MPI_Request {
-    operation_of_int(request, completion::request_at)
+    operation_of_int(request, "MPI_Request", completion::request_at)
 }
 
 pub(crate) fn MPI_Message_toint(message: MPI_Message) -> i32 {
@@ -118,5 +131,5 @@ pub(crate) fn MPI_Message_toint(message: MPI_Message) -> i32 {
 }
 
 pub(crate) fn MPI_Message_fromint(message: i32) -> MPI_Message {
-    operation_of_int(message, completion::message_at)
+    operation_of_int(message, "MPI_Message", completion::message_at)
 }

@@ -2,7 +2,7 @@
 //! A program's description of its Fortran compiler (MPI-5.0, section 20.4.1): sizes of types, which types there are, and what .TRUE. and
 //! .FALSE. are.
 //!
-//! Rankpoint has no Fortran bindings of its own. A module with bindings describes its compiler once, before or after MPI_Init. Until
+//! Bindings describe their compiler once, before or after MPI_Init, if it is unusual; those of `abi-fortran` never do. Until
 //! then types have the sizes that compilers give them without options, all types exist, and booleans are C's.
 
 use core::ffi::c_void;

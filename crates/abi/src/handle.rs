@@ -47,13 +47,23 @@ pub(crate) fn place_number(comm: usize) -> Option<usize> {
     (number < PLACES).then_some(number)
 }
 
-/// The predefined handles and their names.
-const PREDEFINED: &[(usize, &str)] = include!(concat!(env!("OUT_DIR"), "/predefined.rs"));
+/// The predefined handles, their C types and their names.
+const PREDEFINED: &[(usize, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/predefined.rs"));
+
+/// The handle of an integer that names no object: never a valid one (MPI-5.0, section 20.3.3).
+pub(crate) const NO_HANDLE: usize = 0;
 
 /// The name of a predefined handle, of whatever kind.
 fn predefined_name(handle: usize) -> Option<&'static str> {
-    let found = PREDEFINED.iter().find(|(value, _)| *value == handle);
-    found.map(|&(_, name)| name)
+    let found = PREDEFINED.iter().find(|(value, ..)| *value == handle);
+    found.map(|&(_, _, name)| name)
+}
+
+/// The predefined handle of a C type, null handles included, that has this integer.
+pub(crate) fn predefined_of(number: i32, c_type: &str) -> Option<usize> {
+    let value = usize::try_from(number).ok()?;
+    let is_it = |&&(other, kind, _): &&(usize, &str, &str)| other == value && kind == c_type;
+    PREDEFINED.iter().find(is_it).map(|_| value)
 }
 
 /// The error of a predefined handle where only one that the program made will do.
@@ -72,6 +82,8 @@ pub(crate) fn made_by_library(
 pub(crate) trait Object: Send + Sync + Sized + 'static {
     /// Top byte of this kind's handles.
     const TAG: u64;
+    /// The C type of this kind's handles.
+    const C_TYPE: &'static str;
     /// The kind's name in error texts.
     const KIND: &'static str;
     /// Error class of a bad handle.
@@ -81,12 +93,7 @@ pub(crate) trait Object: Send + Sync + Sized + 'static {
     fn free_list() -> &'static FreeList;
 }
 
-/// The handle of an integer that names no object. All objects that programs make have larger handles.
-pub(crate) const fn unnamed(number: i32) -> usize {
-    number as u32 as usize
-}
-
-/// Whether a handle is a constant of the ABI or was made by [`unnamed`]: the integer is the handle.
+/// Whether a handle is its own integer: a constant of the ABI is, and so is an integer that a program took for a handle.
 pub(crate) const fn is_integer(handle: usize) -> bool {
     handle as u64 >> 32 == 0
 }
@@ -328,19 +335,21 @@ impl<T: Object> HandleTable<T> {
         (handle as u64 & i32::MAX as u64) as i32
     }
 
-    /// The handle that [`Self::to_int`] made an integer of, or one that names nothing.
+    /// The handle that [`Self::to_int`] made an integer of, or [`NO_HANDLE`].
     pub(crate) fn of_int(&'static self, number: i32) -> usize {
-        let index = unnamed(number) & (SLOTS - 1);
+        let index = number as u32 as usize & (SLOTS - 1);
         // PAIRS: handle.published
         let handle = self.handles[index].load(Ordering::Acquire) as usize;
         let is_closed = handle as u64 & CLOSED != 0;
         if handle != 0 && !is_closed && self.to_int(handle) == number {
-            handle
-        } else if (0..FIRST_DYNAMIC as i32).contains(&number) {
-            self.completed(number as u64)
-        } else {
-            unnamed(number)
+            return handle;
         }
+        // Constants have their integers before there are objects, too.
+        let place = self.completed(number as u32 as u64);
+        if T::TAG == Comm::TAG && place_number(place).is_some() {
+            return place;
+        }
+        predefined_of(number, T::C_TYPE).unwrap_or(NO_HANDLE)
     }
 
     /// Lets no call find an object by a handle that exists now. The fast stages compare handles anyway, so that they refuse calls after
@@ -518,12 +527,13 @@ pub(crate) fn close() {
 }
 
 macro_rules! tables {
-    ($($table:ident $object:ty, $tag:literal, $kind:literal, $class:ident, $at_any_time:literal;)*) => {
+    ($($table:ident $object:ty, $c_type:ident, $tag:literal, $kind:literal, $class:ident, $at_any_time:literal;)*) => {
         $(
             pub(crate) static $table: HandleTable<$object> = HandleTable::new();
 
             impl Object for $object {
                 const TAG: u64 = $tag;
+                const C_TYPE: &'static str = stringify!($c_type);
                 const KIND: &'static str = $kind;
                 const CLASS: ErrorClass = ErrorClass::$class;
 
@@ -537,13 +547,13 @@ macro_rules! tables {
 }
 
 tables! {
-    COMMS Comm, 0x43, "communicator", ERR_COMM, false;
-    GROUPS Group, 0x47, "group", ERR_GROUP, false;
-    DATATYPES Datatype, 0x44, "datatype", ERR_TYPE, false;
-    OPS Op, 0x4f, "reduction operation", ERR_OP, false;
-    INFOS Info, 0x49, "info object", ERR_INFO, true;
-    HANDLERS ErrorHandler, 0x45, "error handler", ERR_ERRHANDLER, true;
-    SESSIONS Session, 0x53, "session", ERR_SESSION, true;
-    WINS Window, 0x57, "window", ERR_WIN, false;
-    FILES File, 0x46, "file", ERR_FILE, false;
+    COMMS Comm, MPI_Comm, 0x43, "communicator", ERR_COMM, false;
+    GROUPS Group, MPI_Group, 0x47, "group", ERR_GROUP, false;
+    DATATYPES Datatype, MPI_Datatype, 0x44, "datatype", ERR_TYPE, false;
+    OPS Op, MPI_Op, 0x4f, "reduction operation", ERR_OP, false;
+    INFOS Info, MPI_Info, 0x49, "info object", ERR_INFO, true;
+    HANDLERS ErrorHandler, MPI_Errhandler, 0x45, "error handler", ERR_ERRHANDLER, true;
+    SESSIONS Session, MPI_Session, 0x53, "session", ERR_SESSION, true;
+    WINS Window, MPI_Win, 0x57, "window", ERR_WIN, false;
+    FILES File, MPI_File, 0x46, "file", ERR_FILE, false;
 }

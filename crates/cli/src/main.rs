@@ -9,6 +9,7 @@
 //! * [`resources`]: `rankpoint resources`, what sharing network resources between threads costs;
 //! * [`info`]: `rankpoint info`, the library's version, settings and missing functions;
 //! * [`mod@endpoints`]: `rankpoint endpoints`, which starts a program whose threads are ranks, with any MPI library of the standard ABI;
+//! * [`fortran`]: `rankpoint fortran`, the modules of Fortran compilers;
 //! * [`mod@interpose`]: `rankpoint interpose`, which puts layers and profiling tools between programs and any MPI library of the standard ABI;
 //! * [`model`]: `rankpoint model`, analytical models of injection overhead and latency;
 //! * [`mod@scope`]: `rankpoint scope`, which measures what communication costs on this node, and writes its profile;
@@ -24,6 +25,7 @@ mod bench;
 mod commplan;
 mod endpoints;
 mod explain;
+mod fortran;
 mod info;
 mod interpose;
 mod model;
@@ -75,6 +77,11 @@ enum Command {
     },
     /// Run a program whose threads are ranks, with any MPI library of the standard ABI
     Endpoints(endpoints::EndpointsOptions),
+    /// Find, build and check the modules for a Fortran compiler
+    Fortran {
+        #[command(subcommand)]
+        question: fortran::Question,
+    },
     /// Run a command with layers or profiling tools between its programs and their MPI library, which may be any of the standard ABI
     Interpose(interpose::InterposeOptions),
     /// Model injection overhead and latency: what would a faster component gain
@@ -129,6 +136,7 @@ fn main() -> ExitCode {
         Command::Endpoints(options) => {
             endpoints::run(&options).unwrap_or_else(|why| finish(Err(why)))
         }
+        Command::Fortran { question } => finish(fortran::run(&question)),
         Command::Interpose(options) => {
             interpose::run(&options).unwrap_or_else(|why| finish(Err(why)))
         }

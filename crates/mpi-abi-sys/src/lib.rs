@@ -3,9 +3,12 @@
 //!
 //! [`table`] holds the ABI as data, [`types`] the C types, [`constants`] every constant, [`MPI_H`] the C header; and
 //! [`Library`] opens a `libmpi_abi.so.1` at run time, so that one program can measure several libraries. With the feature
-//! `generate`, the module of that name writes C entry points for build scripts.
+//! `generate`, the module of that name writes C entry points for build scripts, and the module `fortran`
+//! Fortran ones with their modules.
 
 pub mod constants;
+#[cfg(feature = "generate")]
+pub mod fortran;
 #[cfg(feature = "generate")]
 pub mod generate;
 mod library;

@@ -13,6 +13,7 @@ const BUILT: &[(&str, &str)] = &[
     ("mpiexec", "bin/mpiexec"),
     ("rankpoint", "bin/rankpoint"),
     ("libmpi_abi.so", "lib/libmpi_abi.so.1"),
+    ("libmpifort_rankpoint.so", "lib/libmpifort_rankpoint.so.1"),
     (
         "librankpoint_interpose.so",
         "lib/rankpoint/interpose/libmpi_abi.so.1",
@@ -28,7 +29,12 @@ const LINKS: &[(&str, &str)] = &[
     ("bin/mpic++", "mpicxx"),
     ("bin/mpicc_abi", "mpicc"),
     ("bin/mpicxx_abi", "mpicxx"),
+    ("bin/mpif90", "mpifort"),
+    ("bin/mpif77", "mpifort"),
+    ("bin/mpifort_abi", "mpifort"),
     ("lib/libmpi_abi.so", "libmpi_abi.so.1"),
+    ("lib/libmpifort_abi.so", "libmpifort_rankpoint.so.1"),
+    ("lib/libmpifort_abi.so.1", "libmpifort_rankpoint.so.1"),
     // For programs that were built with an older MPICH.
     ("lib/libmpi_abi.so.0", "libmpi_abi.so.1"),
 ];
@@ -126,6 +132,8 @@ pub(super) fn install(prefix: &Path, profile: Profile) -> Result<(), String> {
         "-p",
         "rankpoint-interpose",
         "-p",
+        "rankpoint-abi-fortran",
+        "-p",
         "rankpoint-endpoints",
     ];
     let library = ["-p", "rankpoint-abi"];
@@ -153,7 +161,15 @@ pub(super) fn install(prefix: &Path, profile: Profile) -> Result<(), String> {
         let data = fs::read(&from).map_err(|error| format!("{}: {error}", from.display()))?;
         put(prefix, to, &data, 0o755)?;
     }
-    put(prefix, "include/mpi.h", &header(prefix)?, 0o644)?;
+    let header = printed(prefix, &["info", "--header"])?;
+    put(prefix, "include/mpi.h", &header, 0o644)?;
+    for (source, place) in [
+        ("mpif.h", "include/mpif.h"),
+        ("plain/mpif.h", "include/rankpoint/plain/mpif.h"),
+    ] {
+        let header = printed(prefix, &["fortran", "source", source])?;
+        put(prefix, place, &header, 0o644)?;
+    }
     let version = env!("CARGO_PKG_VERSION");
     for (name, variable, compiler) in WRAPPERS {
         let script = include_str!("mpicc.sh")
@@ -162,12 +178,8 @@ pub(super) fn install(prefix: &Path, profile: Profile) -> Result<(), String> {
             .replace("@VERSION@", version);
         put(prefix, &format!("bin/{name}"), script.as_bytes(), 0o755)?;
     }
-    put(
-        prefix,
-        "bin/mpifort",
-        include_str!("mpifort.sh").as_bytes(),
-        0o755,
-    )?;
+    let script = include_str!("mpifort.sh").replace("@VERSION@", version);
+    put(prefix, "bin/mpifort", script.as_bytes(), 0o755)?;
     for (name, text) in EXAMPLES {
         put(prefix, name, text.as_bytes(), 0o644)?;
     }
@@ -198,13 +210,12 @@ fn put(prefix: &Path, name: &str, data: &[u8], mode: u32) -> Result<(), String> 
     fs::rename(&fresh, &path).map_err(told)
 }
 
-/// The C header, from the command that was just installed.
-fn header(prefix: &Path) -> Result<Vec<u8>, String> {
-    let output =
-        shell::output(shell::command(prefix.join("bin/rankpoint")).args(["info", "--header"]))?;
+/// What the command that was just installed prints.
+fn printed(prefix: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
+    let output = shell::output(shell::command(prefix.join("bin/rankpoint")).args(arguments))?;
     if output.status.success() {
         Ok(output.stdout)
     } else {
-        Err("`rankpoint info --header` failed".to_owned())
+        Err(format!("`rankpoint {}` failed", arguments.join(" ")))
     }
 }

@@ -71,6 +71,44 @@ pub(super) fn mpich(scope: Scope) -> Result<Found, String> {
     suite.run_in_all_ways(scope)
 }
 
+/// Every Fortran procedure and our programs in Fortran; in a thorough run MPICH's, too, on Rankpoint and on MPICH.
+pub(super) fn fortran(scope: Scope) -> Result<Found, String> {
+    let ours = Suite {
+        name: "Fortran",
+        script: "tests/fortran/run.py",
+        arguments: [&[]; 2],
+        needs: &[tools::CC, tools::FORTRAN, tools::PYTHON],
+        limit_s: 600,
+    };
+    let peer = Peer::find("mpich").ok_or("no peer is called mpich")?;
+    let other = match scope {
+        Scope::Thorough if peer.fetch().is_ok() => {
+            vec![format!("--mpi={}", peer.prefix().display())]
+        }
+        _ => Vec::new(),
+    };
+    let usual = ours.run_where(scope, &other, &[])?;
+    if scope == Scope::Quick || matches!(usual, Found::Skipped(_)) {
+        return Ok(usual);
+    }
+    let theirs = Suite {
+        name: "MPICH-Fortran",
+        script: "tests/mpich/run.py",
+        arguments: [&["--fortran"]; 2],
+        needs: &[tools::CC, tools::FORTRAN, tools::MAKE, tools::PYTHON],
+        limit_s: 1200,
+    };
+    let mut runs = vec![
+        ("ours".to_owned(), Ok(usual)),
+        ("MPICH's".to_owned(), theirs.run(scope)),
+    ];
+    if !other.is_empty() {
+        let found = theirs.run_where(scope, &other, &[]);
+        runs.push(("MPICH's on MPICH".to_owned(), found));
+    }
+    Found::sum(runs, "tests of the Fortran bindings")
+}
+
 /// All of MPICH's.
 pub(super) fn mpich_whole(scope: Scope) -> Result<Found, String> {
     let suite = Suite {

@@ -90,6 +90,7 @@ pub(super) const STEPS: &[Step] = &[
     ("interpose", others::interpose),
     ("reports", reports::all),
     ("offers", offers::all),
+    ("fortran", others::fortran),
     ("python", others::python),
     ("mpich", others::mpich),
     ("mpich-interposed", others::mpich_interposed),

@@ -34,7 +34,10 @@ pub(super) fn all(_: Scope) -> Result<Found, String> {
     attempt("mpicxx", cxx(&moved, &program));
     attempt("mpicc -c", in_two_steps(&moved, source, &program));
     attempt("mpicc -showme", shows(&moved));
-    attempt("mpifort", refuses(&moved));
+    if tools::need(&[tools::FORTRAN]).is_ok() {
+        attempt("mpifort", fortran(&moved, &program));
+        attempt("cmake with Fortran", cmake_fortran(&prefix));
+    }
     attempt("examples", examples(&moved, &program));
     attempt("pkg-config", pkg_config(&moved));
     // CMake cannot take flags apart whose paths have blanks; the original place has none.
@@ -77,14 +80,56 @@ fn in_two_steps(prefix: &Path, source: &str, program: &Path) -> Result<(), Strin
     runs(prefix, program)
 }
 
-/// The wrapper for Fortran says that there are no bindings.
-fn refuses(prefix: &Path) -> Result<(), String> {
-    let output = shell::output(&mut shell::command(prefix.join("bin/mpifort")))?;
+/// The wrapper for Fortran, for several programs at once before there are modules, and with a flag that it does not support.
+fn fortran(prefix: &Path, program: &Path) -> Result<(), String> {
+    let mpifort = prefix.join("bin/mpifort");
+    // It need not exist.
+    drop(std::fs::remove_dir_all(
+        prefix.join("lib/rankpoint/fortran"),
+    ));
+    let compiled = std::thread::scope(|scope| {
+        let compile = |number: u32| {
+            let object = program.with_extension(format!("{number}.o"));
+            let mut command = shell::command(&mpifort);
+            command.args(["-c", "tests/fortran/faces.f90", "-o"]);
+            shell::run(command.arg(object))
+        };
+        let started: Vec<_> = (0..4)
+            .map(|number| scope.spawn(move || compile(number)))
+            .collect();
+        let mut joined = started.into_iter().map(|thread| thread.join());
+        joined.try_for_each(|outcome| {
+            outcome.unwrap_or_else(|_| Err("a compiler's thread panicked".to_owned()))
+        })
+    });
+    compiled?;
+    let mut command = shell::command(&mpifort);
+    command.args(["tests/fortran/faces.f90", "-o"]).arg(program);
+    shell::run(&mut command)?;
+    runs(prefix, program)?;
+    let mut wide = shell::command(&mpifort);
+    let output = shell::output(wide.args(["-fdefault-integer-8", "tests/fortran/faces.f90"]))?;
     let said = String::from_utf8_lossy(&output.stderr);
     match output.status.code() {
-        Some(1) if said.contains("no Fortran bindings yet") => Ok(()),
-        _ => Err(format!("{}: {said}", output.status)),
+        Some(1) if said.contains("changes the size of INTEGER") => Ok(()),
+        _ => Err(format!("-fdefault-integer-8: {}: {said}", output.status)),
     }
+}
+
+/// CMake's own module finds the three faces.
+fn cmake_fortran(prefix: &Path) -> Result<(), String> {
+    let folder = shell::target().join("cmake-fortran");
+    // It need not exist.
+    drop(std::fs::remove_dir_all(&folder));
+    let mut wrapper = std::ffi::OsString::from("-DMPI_Fortran_COMPILER=");
+    wrapper.push(prefix.join("bin/mpifort"));
+    let mut configure = shell::command("cmake");
+    configure
+        .args(["-S", "tests/cmake/fortran", "-B"])
+        .arg(&folder);
+    shell::run(configure.arg(wrapper))?;
+    shell::run(shell::command("cmake").arg("--build").arg(&folder))?;
+    runs(prefix, &folder.join("faces"))
 }
 
 /// The installed examples compile.

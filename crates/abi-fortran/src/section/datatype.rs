@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Datatypes of sections.
+//!
+//! The first elements of a section in the order of the array: whole planes of the outermost dimension, then the same of the rest of
+//! one plane. A plane is a vector of planes one dimension below, by distances in bytes, so extents of datatypes play no part.
+
+use std::mem::ManuallyDrop;
+
+use mpi_abi_sys::constants::MPI_SUCCESS;
+
+use super::Dimension;
+use crate::handle;
+use crate::library::profiling as mpi;
+
+/// A datatype that is freed with its owner.
+struct Datatype(usize);
+
+impl Drop for Datatype {
+    fn drop(&mut self) {
+        // SAFETY: made by `new`, and not freed elsewhere.
+        unsafe { mpi::MPI_Type_free(&mut self.0) };
+    }
+}
+
+impl Datatype {
+    fn new(make: impl FnOnce(&mut usize) -> i32) -> Option<Self> {
+        let mut made = handle::null::<handle::Datatype>();
+        (make(&mut made) == MPI_SUCCESS).then(|| Self(made))
+    }
+}
+
+/// The datatype of `count` elements of a predefined datatype, which are the first of a section; none if they are not whole elements
+/// of the section, or more than it has. The caller frees it.
+///
+/// # Safety
+/// As the C functions.
+#[cold]
+pub(super) unsafe fn of_section(
+    element_bytes: usize,
+    dimensions: &[Dimension],
+    count: i64,
+    datatype: i32,
+) -> Option<usize> {
+    // SAFETY: results are locals; a predefined datatype is valid.
+    unsafe {
+        let predefined = usize::try_from(datatype).ok().filter(|it| *it < 4096)?;
+        let (mut size, mut lower_bound, mut extent) = (0, 0, 0);
+        let known = mpi::MPI_Type_size(predefined, &mut size) == MPI_SUCCESS
+            && mpi::MPI_Type_get_extent(predefined, &mut lower_bound, &mut extent) == MPI_SUCCESS;
+        let item_bytes = usize::try_from(size).ok().filter(|it| *it > 0)?;
+        let bytes = usize::try_from(count).ok()?.checked_mul(item_bytes)?;
+        let is_whole =
+            element_bytes.is_multiple_of(item_bytes) && bytes.is_multiple_of(element_bytes);
+        if !known || extent != size as isize || !is_whole {
+            return None;
+        }
+        let items = i32::try_from(element_bytes / item_bytes).ok()?;
+        let element = Datatype::new(|made| mpi::MPI_Type_contiguous(items, predefined, made))?;
+        let planes = planes(&element, dimensions)?;
+        let parts = parts(&element, &planes, dimensions, bytes / element_bytes)?;
+        let lengths = vec![1; parts.len()];
+        let (places, types): (Vec<isize>, Vec<&Datatype>) = parts
+            .iter()
+            .map(|(place, datatype)| (*place, datatype))
+            .unzip();
+        let types: Vec<usize> = types.iter().map(|datatype| datatype.0).collect();
+        let number = i32::try_from(parts.len()).ok()?;
+        let mut whole = Datatype::new(|made| {
+            mpi::MPI_Type_create_struct(
+                number,
+                lengths.as_ptr(),
+                places.as_ptr(),
+                types.as_ptr(),
+                made,
+            )
+        })?;
+        if mpi::MPI_Type_commit(&mut whole.0) != MPI_SUCCESS {
+            return None;
+        }
+        // The caller owns it now.
+        Some(ManuallyDrop::new(whole).0)
+    }
+}
+
+/// `count` of a datatype, so many bytes apart.
+fn vector(count: usize, stride_bytes: isize, datatype: &Datatype) -> Option<Datatype> {
+    let count = i32::try_from(count).ok()?;
+    // SAFETY: the datatype is one of ours.
+    Datatype::new(|made| unsafe {
+        mpi::MPI_Type_create_hvector(count, 1, stride_bytes, datatype.0, made)
+    })
+}
+
+/// The datatypes of all elements of the first dimension, of the first two, and so on, without the outermost.
+fn planes(element: &Datatype, dimensions: &[Dimension]) -> Option<Vec<Datatype>> {
+    let mut planes: Vec<Datatype> = Vec::new();
+    let (_, inner) = dimensions.split_last()?;
+    for dimension in inner {
+        let below = planes.last().unwrap_or(element);
+        let extent = usize::try_from(dimension.extent).ok()?;
+        planes.push(vector(extent, dimension.stride_bytes, below)?);
+    }
+    Some(planes)
+}
+
+/// The parts that the first `count` elements are, and where they start.
+fn parts(
+    element: &Datatype,
+    planes: &[Datatype],
+    dimensions: &[Dimension],
+    count: usize,
+) -> Option<Vec<(isize, Datatype)>> {
+    let mut parts = Vec::new();
+    let (mut left, mut place) = (count, 0);
+    for (index, dimension) in dimensions.iter().enumerate().rev() {
+        let inner = dimensions[..index].iter().map(|below| below.extent);
+        let plane = usize::try_from(inner.product::<isize>()).ok()?;
+        let whole = left / plane;
+        let is_outermost = index + 1 == dimensions.len();
+        if is_outermost
+            && whole * plane + left % plane > plane * usize::try_from(dimension.extent).ok()?
+        {
+            return None;
+        }
+        let below = index.checked_sub(1).map_or(element, |index| &planes[index]);
+        if whole > 0 {
+            parts.push((place, vector(whole, dimension.stride_bytes, below)?));
+            place += dimension.stride_bytes * isize::try_from(whole).ok()?;
+        }
+        left %= plane;
+    }
+    Some(parts)
+}

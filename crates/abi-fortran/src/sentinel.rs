@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Constants of Fortran that are recognised by their addresses: `MPI_BOTTOM`, `MPI_IN_PLACE`, `MPI_STATUS_IGNORE` and others.
+//!
+//! Each is a data symbol of this library: a common block for `mpif.h`, a variable with a binding label for the modules. The linker
+//! may place it in the program instead, so every access goes through the dynamic symbol. The addresses stand in at most two
+//! clusters, one in the program and one here: two comparisons show that a buffer is none of them.
+
+use core::ffi::c_void;
+use std::sync::atomic::Ordering;
+
+use mpi_abi_sys::constants as mpi;
+use mpi_abi_sys::types::MPI_Status;
+
+use crate::sync::AtomicUsize;
+
+macro_rules! sentinels {
+    ($($symbol:ident: $kind:ty = $constant:ident;)*) => {
+        $(
+            #[doc = concat!("`", stringify!($constant), "`.")]
+            #[unsafe(no_mangle)]
+            static mut $symbol: $kind = [0; _];
+        )*
+
+        /// The addresses and what C has in their places.
+        fn cells() -> impl Iterator<Item = (usize, usize)> {
+            [$((&raw const $symbol as usize, mpi::$constant)),*].into_iter()
+        }
+    };
+}
+
+include!(concat!(env!("OUT_DIR"), "/sentinels.rs"));
+
+/// Addresses between two others.
+struct Cluster {
+    first: AtomicUsize,
+    length: AtomicUsize,
+}
+
+static CLUSTERS: [Cluster; 2] = [const {
+    Cluster {
+        first: AtomicUsize::new(0),
+        length: AtomicUsize::new(0),
+    }
+}; 2];
+
+impl Cluster {
+    fn set(&self, addresses: &[usize]) {
+        if let (Some(first), Some(last)) = (addresses.first(), addresses.last()) {
+            self.first.store(*first, Ordering::Relaxed);
+            self.length.store(last - first + 1, Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    fn has(&self, address: usize) -> bool {
+        let first = self.first.load(Ordering::Relaxed);
+        address.wrapping_sub(first) < self.length.load(Ordering::Relaxed)
+    }
+}
+
+/// Runs when the library is loaded, behind all relocations and before any call.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static FIND_CLUSTERS: extern "C" fn() = find_clusters;
+
+extern "C" fn find_clusters() {
+    let mut addresses: Vec<usize> = cells().map(|(address, _)| address).collect();
+    addresses.sort_unstable();
+    let gap = |index: &usize| addresses[*index] - addresses[*index - 1];
+    let widest = (1..addresses.len()).max_by_key(gap).unwrap_or(0);
+    let (low, high) = addresses.split_at(widest);
+    CLUSTERS[0].set(low);
+    CLUSTERS[1].set(high);
+}
+
+#[inline]
+fn translate<T>(address: *mut T) -> *mut T {
+    let number = address as usize;
+    if CLUSTERS[0].has(number) || CLUSTERS[1].has(number) {
+        return among_them(number) as *mut T;
+    }
+    address
+}
+
+/// What C has in the place of an address that may be a sentinel's.
+#[cold]
+fn among_them(address: usize) -> usize {
+    let found = cells().find(|(cell, _)| *cell == address);
+    found.map_or(address, |(_, value)| value)
+}
+
+/// A choice buffer for C.
+#[inline]
+pub(crate) fn buffer(address: *mut c_void) -> *mut c_void {
+    translate(address)
+}
+
+/// A status for C.
+#[inline]
+pub(crate) fn status(address: *mut MPI_Status) -> *mut MPI_Status {
+    translate(address)
+}
+
+/// An array of statuses for C.
+#[inline]
+pub(crate) fn statuses(address: *mut MPI_Status) -> *mut MPI_Status {
+    translate(address)
+}
+
+/// Weights of edges for C.
+pub(crate) fn weights(address: *mut i32) -> *mut i32 {
+    translate(address)
+}
+
+/// Error codes of spawned processes for C.
+pub(crate) fn codes(address: *mut i32) -> *mut i32 {
+    translate(address)
+}
+
+/// Whether a CHARACTER argument stands for no arguments.
+pub(crate) fn is_no_text(address: *mut u8) -> bool {
+    translate(address).is_null()
+}
+
+/// Whether a buffer is `MPI_IN_PLACE`.
+pub(crate) fn is_in_place(address: *mut c_void) -> bool {
+    translate(address) as usize == mpi::MPI_IN_PLACE
+}
+
+/// The address that Fortran has for one of C's.
+pub(crate) fn to_fortran(address: usize) -> usize {
+    if address == mpi::MPI_BUFFER_AUTOMATIC {
+        return &raw const mpirp_any_buffer_automatic as usize;
+    }
+    address
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `rankpoint fortran`: finds, builds and checks the modules for a Fortran compiler.
+//!
+//! The modules have no code, so a compiler reads their sources in about a second. They lie in a folder whose name is made from the
+//! compiler's file and from the sources: in the installed tree, or in the user's cache where that cannot be written. A folder
+//! appears whole, by one rename, so that compilers started side by side need no lock.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::{Args, Subcommand};
+use mpi_abi_sys::fortran::{mpi_f08_f90, mpi_f90, mpif_h, types_f90};
+
+use measure::settings;
+
+/// What to do.
+#[derive(Subcommand)]
+pub(crate) enum Question {
+    /// Print the folder of the modules for a compiler, which have to be there
+    Find(Compiler),
+    /// Print the folder of the modules for a compiler, and build them if they are not there
+    Build(Compiler),
+    /// Compile a program with each face and tell which of them the compiler can use
+    Check(Compiler),
+    /// Print a source: mpif.h, plain/mpif.h (without interfaces), mpirp_types.f90, mpi.f90 or mpi_f08.f90
+    Source {
+        /// Its name
+        name: String,
+    },
+}
+
+/// The compiler.
+#[derive(Args)]
+pub(crate) struct Compiler {
+    /// A Fortran compiler: a name to look for in PATH, or a file
+    #[arg(long, default_value = "gfortran")]
+    compiler: String,
+}
+
+/// The sources of the modules, in the order in which they need each other.
+fn modules() -> [(&'static str, String); 3] {
+    [
+        ("mpirp_types.f90", types_f90()),
+        ("mpi.f90", mpi_f90()),
+        ("mpi_f08.f90", mpi_f08_f90()),
+    ]
+}
+
+/// Runs `rankpoint fortran`.
+pub(crate) fn run(question: &Question) -> Result<(), String> {
+    let text = match question {
+        Question::Find(Compiler { compiler }) => {
+            let key = key(&found(compiler)?)?;
+            let folders = folders();
+            let built = folders.iter().map(|folder| folder.join(&key));
+            let built = built.into_iter().find(|folder| folder.is_dir());
+            let missing = || {
+                format!(
+                    "there are no modules for {compiler} yet: rankpoint fortran build makes them"
+                )
+            };
+            line(&built.ok_or_else(missing)?)
+        }
+        Question::Build(Compiler { compiler }) => line(&build(compiler)?),
+        Question::Check(Compiler { compiler }) => check(compiler)?,
+        Question::Source { name } => source(name)?,
+    };
+    std::io::stdout()
+        .write_all(text.as_bytes())
+        .map_err(|error| format!("cannot write: {error}"))
+}
+
+fn line(path: &Path) -> String {
+    format!("{}\n", path.display())
+}
+
+fn source(name: &str) -> Result<String, String> {
+    match name {
+        "mpif.h" => return Ok(mpif_h(true)),
+        "plain/mpif.h" => return Ok(mpif_h(false)),
+        _ => {}
+    }
+    let mut all = modules().into_iter();
+    let known = "mpif.h, plain/mpif.h, mpirp_types.f90, mpi.f90 or mpi_f08.f90";
+    let found = all.find(|(other, _)| *other == name);
+    Ok(found.ok_or_else(|| format!("{name} is not {known}"))?.1)
+}
+
+/// The file of a compiler.
+fn found(compiler: &str) -> Result<PathBuf, String> {
+    let missing = || format!("there is no Fortran compiler {compiler}");
+    let file = if compiler.contains('/') {
+        PathBuf::from(compiler)
+    } else {
+        let path = settings::variable("PATH").unwrap_or_default();
+        let mut files = std::env::split_paths(&path).map(|folder| folder.join(compiler));
+        files.find(|file| file.is_file()).ok_or_else(missing)?
+    };
+    file.canonicalize().map_err(|_| missing())
+}
+
+/// The name of the folder for a compiler.
+fn key(file: &Path) -> Result<String, String> {
+    let told = |error| format!("{}: {error}", file.display());
+    let about = file.metadata().map_err(told)?;
+    let mut hasher = DefaultHasher::new();
+    (file, about.len(), about.modified().map_err(told)?).hash(&mut hasher);
+    modules().hash(&mut hasher);
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    Ok(format!("{name}-{:016x}", hasher.finish()))
+}
+
+/// Where folders of modules may be: in the installed tree, and in the user's cache.
+fn folders() -> Vec<PathBuf> {
+    let installed = settings::installed("lib").ok();
+    let cache = settings::variable("XDG_CACHE_HOME").map(PathBuf::from);
+    let home = || Some(PathBuf::from(settings::variable("HOME")?).join(".cache"));
+    let cache = cache.filter(|folder| folder.is_absolute()).or_else(home);
+    let places = [installed, cache].into_iter().flatten();
+    places
+        .map(|folder| folder.join("rankpoint/fortran"))
+        .collect()
+}
+
+/// The folder of the modules for a compiler, which are made if they are not there.
+fn build(compiler: &str) -> Result<PathBuf, String> {
+    let file = found(compiler)?;
+    let key = key(&file)?;
+    let folders = folders();
+    let mut places = folders.iter().map(|folder| folder.join(&key));
+    if let Some(built) = places.find(|folder| folder.is_dir()) {
+        return Ok(built);
+    }
+    let mut why = "there is no HOME to build modules in".to_owned();
+    for folder in folders {
+        let fresh = folder.join(format!("{key}.{}", std::process::id()));
+        match std::fs::create_dir_all(&fresh) {
+            Err(error) => why = format!("{}: {error}", fresh.display()),
+            Ok(()) => {
+                let outcome = compile(&file, &fresh).and_then(|()| {
+                    let place = folder.join(&key);
+                    match std::fs::rename(&fresh, &place) {
+                        // Another process may have built them meanwhile.
+                        Err(error) if !place.is_dir() => {
+                            Err(format!("{}: {error}", place.display()))
+                        }
+                        _ => Ok(place),
+                    }
+                });
+                // It is gone if it was renamed.
+                drop(std::fs::remove_dir_all(&fresh));
+                return outcome;
+            }
+        }
+    }
+    Err(format!(
+        "cannot make a folder for the modules of {compiler}: {why}"
+    ))
+}
+
+/// Has a compiler read the sources in a folder.
+fn compile(compiler: &Path, folder: &Path) -> Result<(), String> {
+    for (name, text) in modules() {
+        let file = folder.join(name);
+        std::fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
+        ran(Command::new(compiler)
+            .current_dir(folder)
+            .args(["-fsyntax-only", name]))
+        .map_err(|why| format!("{} cannot build {name}: {why}", compiler.display()))?;
+    }
+    Ok(())
+}
+
+/// Runs a command; an error is the first lines of what it printed.
+fn ran(command: &mut Command) -> Result<(), String> {
+    let output = command.output().map_err(|error| error.to_string())?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let first: Vec<&str> = said.lines().take(8).collect();
+    Err(first.join("\n"))
+}
+
+/// Programs that use one face each.
+const PROGRAMS: [(&str, &str); 3] = [
+    ("mpif.h", "      PROGRAM MAIN\n      INCLUDE 'mpif.h'\n"),
+    ("mpi", "      PROGRAM MAIN\n      USE mpi\n"),
+    ("mpi_f08", "      PROGRAM MAIN\n      USE mpi_f08\n"),
+];
+
+/// What each program does.
+const CALLS: &str = "      INTEGER IERROR\n      CALL MPI_INIT(IERROR)\n      CALL MPI_FINALIZE(IERROR)\n      END\n";
+
+fn check(compiler: &str) -> Result<String, String> {
+    let (file, modules) = (found(compiler)?, build(compiler)?);
+    let header = settings::installed("include")?;
+    let mut text = format!(
+        "compiler  {}\nmodules   {}\n",
+        file.display(),
+        modules.display()
+    );
+    let folder = measure::temporary::folder("fortran")?;
+    let program = folder.join("face.f");
+    let mut failed = 0;
+    for (face, head) in PROGRAMS {
+        std::fs::write(&program, format!("{head}{CALLS}"))
+            .map_err(|error| format!("{}: {error}", program.display()))?;
+        let outcome = ran(Command::new(&file)
+            .arg("-I")
+            .arg(&modules)
+            .arg("-I")
+            .arg(&header)
+            .arg("-fsyntax-only")
+            .arg(&program));
+        match outcome {
+            Ok(()) => text += &format!("{face:9} works\n"),
+            Err(why) => {
+                failed += 1;
+                text += &format!("{face:9} does not compile: {why}\n");
+            }
+        }
+    }
+    // What is left there is small.
+    drop(std::fs::remove_dir_all(&folder));
+    if failed > 0 {
+        return Err(format!("{text}{failed} faces do not work with {compiler}"));
+    }
+    Ok(text)
+}

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Compiles programs with each face of the Fortran bindings and runs them.
+
+usage: run.py PREFIX FOLDER [--mpi=PREFIX]
+
+PREFIX is where Rankpoint is installed, FOLDER a place to work in. The echo test calls every procedure on a library that prints what
+arrives (echo.py); the programs of this folder run on Rankpoint, and with --mpi= on another MPI of the standard ABI, too. The first
+line of a program says how many ranks it has and what else it is compiled with. The last line printed is "N passed, N failed, N
+skipped"; "skipped: WHY" and the exit status 77 where there is no Fortran compiler.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import echo
+import usage
+
+HERE = Path(__file__).parent
+LIMIT_S = "60"
+
+
+def run(words, folder, settings=None):
+    """What a command printed, both ways, and its exit status."""
+    done = subprocess.run(
+        [str(word) for word in words], cwd=folder, env={**os.environ, **(settings or {})}, text=True, errors="replace",
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )
+    return done.stdout, done.returncode
+
+
+def echoed(prefix, folder, face, by_keyword):
+    """What is wrong with the calls of a face."""
+    program = echo.Program(face, by_keyword)
+    (folder / "echo.f90").write_text(program.text(), encoding="utf-8")
+    printed, status = run([prefix / "bin/mpifort", "-O1", "echo.f90", "-o", "echo"], folder)
+    if status != 0:
+        return [printed[-3000:]]
+    printed, status = run(["timeout", LIMIT_S, "./echo"], folder, {"LD_LIBRARY_PATH": str(folder / "lib")})
+    wrong = [f"exit status {status}"] if status else []
+    arrived = (folder / "calls").read_text(encoding="utf-8").splitlines()
+    returned = [line.strip() for line in printed.splitlines() if line.strip()]
+    for title, found, expected in [("C got", arrived, [echo.calls(function) for function in program.names()]),
+                                   ("Fortran got", returned, [echo.results(function) for function in program.names()])]:
+        wrong += [f"{title} '{one}', not '{other}'" for one, other in zip(found, expected) if one != other][:20]
+        if len(found) != len(expected):
+            wrong.append(f"{title} {len(found)} lines, not {len(expected)}: {found[-1:]}")
+    return wrong
+
+
+def all_echoed(prefix, folder):
+    """The number of calls of all faces that arrived, and what is wrong."""
+    (folder / "lib").mkdir(exist_ok=True)
+    (folder / "echo.c").write_text(echo.library(), encoding="utf-8")
+    words = ["-w", "-shared", "-fPIC", "-Wl,-soname,libmpi_abi.so.1", "echo.c", "-o", "lib/libmpi_abi.so.1"]
+    printed, status = run(["cc", f"-I{prefix}/include", *words], folder)
+    if status != 0:
+        return 0, [printed[-3000:]]
+    passed, wrong = 0, []
+    for face, by_keyword in [("mpif.h", False), ("mpi", False), ("mpi", True), ("mpi_f08", False), ("mpi_f08", True)]:
+        found = echoed(prefix, folder, face, by_keyword)
+        wrong += [f"echo of {face}{' by keyword' if by_keyword else ''}: {what}" for what in found]
+        passed += 0 if found else len(echo.Program(face, by_keyword).names())
+    return passed, wrong
+
+
+def programs(prefix, folder, launchers):
+    """The number of programs that ran, and what is wrong."""
+    passed, wrong = 0, []
+    for source in sorted([*HERE.glob("*.f90"), *HERE.glob("*.f")]):
+        head = source.read_text(encoding="utf-8").splitlines()[1]
+        ranks, *flags = head.partition("RANKS:")[2].split()
+        settings = dict(flag.split("=") for flag in flags if flag.startswith("RANKPOINT_"))
+        flags = [flag for flag in flags if not flag.startswith("RANKPOINT_")]
+        program = folder / source.stem
+        printed, status = run([prefix / "bin/mpifort", source, *flags, "-o", program], folder, settings)
+        if status != 0:
+            wrong.append(f"{source.name} does not compile: {printed[-3000:]}")
+            continue
+        for name, words, more in launchers:
+            printed, status = run([*words, "-n", ranks, program], folder, more)
+            if status != 0 or "PASS" not in printed:
+                wrong.append(f"{source.name} on {name}: exit status {status}: {printed[-2000:]}")
+            else:
+                passed += 1
+    return passed, wrong
+
+
+def main():
+    options = [word for word in sys.argv[1:] if word.startswith("--mpi=")]
+    prefix, folder = [Path(word).resolve() for word in sys.argv[1:] if not word.startswith("--")]
+    if not any(shutil.which(name) for name in ["gfortran", "flang", "flang-new", "flang-new-19"]):
+        print("skipped: there is no Fortran compiler (Debian package gfortran)")
+        sys.exit(77)
+    folder.mkdir(parents=True, exist_ok=True)
+    launchers = [("Rankpoint", [prefix / "bin/mpiexec", "--timeout", LIMIT_S], {})]
+    for option in options:
+        other = Path(option[len("--mpi="):]).resolve()
+        settings = {"LD_LIBRARY_PATH": str(other / "lib"), "MPIEXEC_TIMEOUT": LIMIT_S}
+        launchers.append((str(other), [other / "bin/mpiexec"], settings))
+    counts = [all_echoed(prefix, folder), programs(prefix, folder, launchers)]
+    passed, wrong = sum(count for count, _ in counts), [what for _, all_wrong in counts for what in all_wrong]
+    print(f"  echo               {counts[0][0]} calls\n  programs           {counts[1][0]} runs")
+    for what in wrong:
+        print(what)
+    print(f"{passed} passed, {len(wrong)} failed, 0 skipped")
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    usage.answer(__doc__)
+    main()
