@@ -8,7 +8,7 @@ use std::mem::ManuallyDrop;
 
 use mpi_abi_sys::constants::MPI_SUCCESS;
 
-use super::Dimension;
+use super::buffer::Dimension;
 use crate::handle;
 use crate::library::profiling as mpi;
 

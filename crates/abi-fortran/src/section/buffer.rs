@@ -1,31 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Arguments of any type and rank with a BIND(C) interface: the compiler passes a descriptor.
-//!
-//! gfortran and flang agree on the part that is read here (Fortran 2018, 18.5.3): base address, bytes of an element, rank, and for
-//! each dimension lower bound, extent and distance in bytes.
-//!
-//! A buffer whose elements follow each other is passed as it is. A section of an array is one of MPI's virtual contiguous buffers
-//! (MPI-5.0, section 19.1.12): a call that has finished with its buffers when it returns gets a copy of the elements, whatever its
-//! count and its datatype are. A call that goes on behind its return gets a datatype that describes the section, if the program's
-//! own is predefined and count and datatype mean whole elements of it ([`described`]); any other one refuses sections.
+//! Descriptors, and the buffers that calls get.
 
 use core::ffi::c_void;
 use std::io::Write as _;
 
 use mpi_abi_sys::constants::{MPI_COMM_SELF, MPI_ERR_BUFFER, MPI_SUCCESS};
 
+use super::datatype;
 use crate::library::profiling;
 use crate::{handle, status};
-
-mod datatype;
 
 /// A dimension.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub(crate) struct Dimension {
+pub(super) struct Dimension {
     lower_bound: isize,
-    extent: isize,
-    stride_bytes: isize,
+    pub(super) extent: isize,
+    pub(super) stride_bytes: isize,
 }
 
 /// A descriptor, without the dimensions, which follow it.
