@@ -54,7 +54,7 @@
 //!
 //! Here is [`universe`]'s start, how many [`threads`] may use it, [`communicator`] with its point-to-point calls in [`p2p`] and [`message`], its
 //! nonblocking ones in [`scope`] and [`owned`], its persistent ones in [`persistent`], [`planned`] and [`partitioned`], its collectives in [`collective`], [`varying`], [`blocks`] and (nonblocking) [`pending`], [`pending_varying`] and [`duplicate`], its relatives in
-//! [`group`], [`cart`], [`graph`], [`reorder`] and [`inter`], memory that other ranks use in [`window`], [`window_promise`] and [`shared`], files in [`file`], what it carries in [`attribute`] and [`errors`]; [`data`] says what may travel,
+//! [`group`], [`cart`], [`graph`], [`reorder`] and [`inter`], memory that other ranks use in [`window`], [`window_promise`] and [`shared`], files in [`mod@file`], what it carries in [`attribute`] and [`errors`]; [`data`] says what may travel,
 //! [`buffer`] from and into what, with views in [`section`] and [`parts`].
 
 #![deny(unsafe_code)]
