@@ -73,8 +73,8 @@ impl fmt::Display for Error {
             Self::NoRanks => f.write_str("ranks: 0; expected at least one"),
             Self::TooManyBoxes { boxes, grid, least } => write!(
                 f,
-                "{boxes} boxes of grid {}: expected a number whose prime factors cut its sides into at least {} points, the radius of \
-                 each axis",
+                "grid {} for {boxes} ranks: expected a number of ranks whose prime factors cut its sides into boxes of at least {} points, \
+                 the radius along each axis; take fewer ranks or a larger grid",
                 by(grid),
                 by(least)
             ),
@@ -90,7 +90,7 @@ impl fmt::Display for Error {
                 boxes,
             } => write!(
                 f,
-                "{boxes} boxes along {}: the thinnest has {side} points; expected at least {least}, the radius along this axis and not 0",
+                "{boxes} boxes along {}: the thinnest has {side} points; expected at least {least}: no thinner than the radius along this axis, and not empty",
                 AXES[*axis]
             ),
             Self::WrongDistances { ranks } => write!(
