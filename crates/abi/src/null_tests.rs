@@ -101,11 +101,12 @@ fn null_pointers_are_refused_by_every_function() {
 
 /// Pointers that bodies check, because other arguments decide whether null is right there; C programs try them
 /// (`tests/c/null_arguments.c`, `bad_collectives.c`, `bad_constructors.c`).
-const CHECKED_BY_BODIES: [&str; 21] = [
+const CHECKED_BY_BODIES: [&str; 22] = [
     "array_of_requests",
     "argv",
     "coords",
     "counts",
+    "datarep",
     "destinations",
     "displs",
     "edges",

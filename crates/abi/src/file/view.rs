@@ -14,7 +14,7 @@ use crate::error::{run_file, run_without_file};
 use crate::handle::DATATYPES;
 use crate::naming::named;
 use crate::status::CountOut;
-use crate::text::store_text;
+use crate::text::{room_for_text, store_text};
 
 pub(crate) unsafe fn MPI_File_set_view(
     fh: MPI_File,
@@ -49,6 +49,7 @@ pub(crate) unsafe fn MPI_File_get_view(
     datarep: *mut c_char,
 ) -> i32 {
     run_file("MPI_File_get_view", fh, |file| {
+        room_for_text("datarep", datarep, MPI_MAX_DATAREP_STRING)?;
         let view = view::get_view(file);
         let handles: Result<Vec<MPI_Datatype>> = [&view.etype, &view.filetype]
             .into_iter()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use storage::{Fault, Hold};
-use sys::sync::Ordering;
+use sys::sync::{Ordering, fence};
 
 use super::data::{Buffer, Data};
 use super::failure::failed;
@@ -450,7 +450,13 @@ pub(super) async fn elsewhere<T: Send + 'static>(
     vci: &'static Vci,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> std::result::Result<T, Fault> {
-    let ticket = storage::submit(work, || vci.ring_own_doorbell())?;
+    let ring = || {
+        // SeqCst: the result is stored before it is seen whether the task's thread sleeps; that thread announces its sleep, then polls.
+        // PAIRS: doorbell.asleep
+        fence(Ordering::SeqCst);
+        vci.ring_own_doorbell();
+    };
+    let ticket = storage::submit(work, ring)?;
     let poll = |_: &mut std::task::Context<'_>| ticket.take().map_or(Poll::Pending, Poll::Ready);
     Ok(std::future::poll_fn(poll).await)
 }

@@ -9,7 +9,7 @@
 //! | [`data`], [`access`] | the program's memory, and accesses of one rank |
 //! | [`collective`], [`exchange`] | accesses of all ranks: the choice of a protocol, and that with aggregators |
 //! | [`split`], [`ordered`] | collectives in two calls; accesses in rank order |
-//! | [`pointer`], [`shared`] | file pointers of a rank, and the shared one |
+//! | [`mod@pointer`], [`shared`] | file pointers of a rank, and the shared one |
 //! | [`size`] | sizes, sync and atomicity |
 //! | [`agree`], [`failure`] | what ranks compare and how they fail alike; errors from faults of the system |
 //!

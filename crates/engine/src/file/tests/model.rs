@@ -10,7 +10,7 @@ use crate::file::{collective, ordered, shared, size, view};
 use crate::testing::shares_memory;
 
 /// Accesses of a job.
-const STEPS: usize = 160;
+const STEPS: usize = 120;
 
 /// Blocks of etypes that repeat in the file: each has an owner, or none.
 struct Pattern {
@@ -355,7 +355,7 @@ fn run(seed: u64, ranks: u32, member: &Member) {
 #[test]
 fn accesses_of_every_family_are_those_of_bytes_in_memory() {
     // Seeds of jobs whose ranks share no memory take seconds each.
-    let seeds = if shares_memory() { 20 } else { 2 };
+    let seeds = if shares_memory() { 6 } else { 1 };
     for ranks in 1..=4 {
         for seed in 0..seeds {
             on_members(ranks, |member| {
