@@ -3,7 +3,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`file`] | an open file: accesses at offsets, sizes, locks of ranges |
+//! | [`mod@file`] | an open file: accesses at offsets, sizes, locks of ranges |
 //! | [`mod@transfer`] | the loop around each system call: what ends short is continued, what is interrupted is repeated |
 //! | [`fault`] | what the system reports, and the kinds that callers tell apart |
 //! | [`worker`] | the thread that does accesses while the program computes |

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cells: what passes through a ring, as types.
 //!
-//! [`cells!`] lists the kinds, each with the words of its data in order; a kind may use the auxiliary bits of the head and the match
+//! `cells!` lists the kinds, each with the words of its data in order; a kind may use the auxiliary bits of the head and the match
 //! word, too. Injected messages have kinds alone: their data are the program's (`protocol::inject`).
 
 // account: fabric
