@@ -34,8 +34,8 @@ const BOUNDS: &[Bound] = &[
     bound("send", "multiple", &[("function-call", 15), ("argument-checks", 5), ("thread-safety", 8), ("communicator", 4), ("rank-translation", 3), ("proc-null", 4), ("datatype", 8), ("match-bits", 2), ("fabric", 27)]),
     bound("put", "single", &[("function-call", 10), ("argument-checks", 10), ("communicator", 4), ("rank-translation", 12), ("datatype", 11), ("fabric", 8)]),
     bound("put", "multiple", &[("function-call", 10), ("argument-checks", 10), ("communicator", 4), ("rank-translation", 12), ("datatype", 11), ("fabric", 8)]),
-    bound("put_all_opts", "single", &[("function-call", 9), ("argument-checks", 10), ("communicator", 4), ("rank-translation", 14), ("datatype", 11), ("fabric", 8)]),
-    bound("put_all_opts", "multiple", &[("function-call", 9), ("argument-checks", 10), ("communicator", 4), ("rank-translation", 14), ("datatype", 11), ("fabric", 8)]),
+    bound("put_all_opts", "single", &[("function-call", 9), ("argument-checks", 11), ("communicator", 4), ("rank-translation", 14), ("datatype", 11), ("fabric", 8)]),
+    bound("put_all_opts", "multiple", &[("function-call", 9), ("argument-checks", 11), ("communicator", 4), ("rank-translation", 14), ("datatype", 11), ("fabric", 8)]),
     bound("get", "single", &[("function-call", 10), ("argument-checks", 10), ("communicator", 4), ("rank-translation", 12), ("datatype", 11), ("fabric", 8)]),
     bound("get", "multiple", &[("function-call", 10), ("argument-checks", 10), ("communicator", 4), ("rank-translation", 12), ("datatype", 11), ("fabric", 8)]),
 ];
