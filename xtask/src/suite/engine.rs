@@ -30,7 +30,7 @@ const QUICK_SIM_SETTINGS: usize = 1;
 
 /// Tests on the simulated network.
 pub(super) fn on_sim(scope: Scope) -> Result<Found, String> {
-    // The model of file accesses does not end there: its ranks wait for threads that the simulated network does not know.
+    // The simulated network runs one rank at a time, and here ranks wait for locks of files that others hold.
     const FILES: [&str; 2] = ["--skip", "file::tests::model"];
     let mut arguments = FILES.to_vec();
     // Every algorithm in every case takes minutes there.
