@@ -27,7 +27,7 @@ static VALUES: Mutex<Values> = Mutex::new(Values {
     values: BTreeMap::new(),
 });
 
-/// What C gets for a value of Fortran.
+/// The pointer that C finds for an attribute that Fortran set to a value: the address of a copy (MPI-5.0, section 19.3.7).
 pub(crate) fn to_c(value: i64) -> *mut c_void {
     let mut all = VALUES.lock().unwrap_or_else(PoisonError::into_inner);
     let Values { addresses, values } = &mut *all;
@@ -39,7 +39,7 @@ pub(crate) fn to_c(value: i64) -> *mut c_void {
     address as *mut c_void
 }
 
-/// What Fortran gets for a pointer of C.
+/// The integer that Fortran finds for an attribute: the value that Fortran set, or the pointer that C set.
 pub(crate) fn to_fortran(pointer: *mut c_void) -> i64 {
     let all = VALUES.lock().unwrap_or_else(PoisonError::into_inner);
     let value = all.values.get(&(pointer as usize));

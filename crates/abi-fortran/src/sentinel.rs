@@ -82,7 +82,7 @@ fn translate<T>(address: *mut T) -> *mut T {
     address
 }
 
-/// What C has in the place of an address that may be a sentinel's.
+/// The value of the C constant whose Fortran sentinel has this address; any other address stays as it is.
 #[cold]
 fn among_them(address: usize) -> usize {
     let found = cells().find(|(cell, _)| *cell == address);

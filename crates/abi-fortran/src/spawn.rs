@@ -9,7 +9,7 @@ use crate::{handle, sentinel};
 
 /// Texts and the pointers to them, with a null pointer at the end.
 struct List {
-    /// What the pointers point to.
+    /// The strings of `pointers`, which live as long.
     _texts: Vec<Text>,
     pointers: Vec<*mut c_char>,
 }

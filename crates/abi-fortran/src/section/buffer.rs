@@ -91,7 +91,7 @@ pub(crate) struct Buffer<'a> {
 }
 
 impl Buffer<'_> {
-    /// What the call gets.
+    /// The address that is passed to the C call: of the copy, or of the array itself.
     #[inline]
     pub(crate) fn address(&self) -> *mut c_void {
         match &self.copy {

@@ -82,7 +82,7 @@ pub(super) unsafe fn of_section(
     }
 }
 
-/// `count` of a datatype, so many bytes apart.
+/// The hvector of `count` elements of a datatype whose starts are `stride_bytes` apart; `None` where the library refuses it.
 fn vector(count: usize, stride_bytes: isize, datatype: &Datatype) -> Option<Datatype> {
     let count = i32::try_from(count).ok()?;
     // SAFETY: the datatype is one of ours.

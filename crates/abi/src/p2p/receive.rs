@@ -47,7 +47,7 @@ pub(crate) unsafe fn start<K: Call, E: End, C: Count>(
     }
 }
 
-/// What follows a stage.
+/// Ends the call of a posted receive, or hands the receive to the next stage.
 #[inline(always)]
 unsafe fn go_on<K: Call, E: End>(
     done: Posted,
