@@ -201,6 +201,7 @@ fn handle(state: &mut VciState, index: usize, cell: Cell) -> bool {
         Cell::Recall(cell) => cancel::arrived_recall(state, index, cell),
         Cell::Recalled(cell) => cancel::arrived_recalled(state, peer, cell),
         Cell::Offer(cell) => rendezvous::arrived_offer(state, peer, cell),
+        Cell::FarOffer(cell) => rendezvous::arrived_far_offer(state, peer, cell),
         Cell::Taken(cell) => rendezvous::arrived_taken(state, index, cell),
         Cell::Landed(cell) => rendezvous::arrived_landed(state, index, cell),
     }

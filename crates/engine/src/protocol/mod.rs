@@ -10,7 +10,7 @@
 //! | the same to a receiver that has offered the memory of its receive (OFFER) | the sender writes the data there; LANDED, or TAKEN and CHUNKs where the system forbids it |
 //! | the same from another node, where the network can write the receiver's memory | RTS; CTS_PUT; a put and PUT_DONE ([`put`]) |
 //! | the same where nothing else is in progress to the receiver | RTS_DATA and EARLY_CHUNK bring the first chunks before the CTS, CTS_REST requests the others ([`early`]) |
-//! | partitions to a receiver on another node that has offered its memory | OFFER; a put and LANDED, and TAKEN where the put lasts ([`rendezvous`]) |
+//! | partitions to a receiver on another node that has offered its memory | FAR_OFFER; a put and LANDED, and TAKEN where the put lasts ([`rendezvous`]) |
 //!
 //! A send can be cancelled until a receive or a probe has taken its message ([`cancel`]).
 //!

@@ -195,14 +195,16 @@ cells! {
     13 CtsPut { sender, receiver, address, key, wanted, goes_on }
     /// The data are in the receiver's memory.
     14 PutDone { receiver }
-    /// The memory of a posted receive, into which the peer may write its next message for it. `place` and `proof` say where the memory is,
-    /// `claims` where the claim word is, `consumed` how many cells of the peer were consumed so far. For a peer on another node `place`
-    /// and `proof` are the address and the key of the opened memory.
+    /// The memory of a posted receive, into which a peer of the node may write its next message for it. `place` and `proof` say where the
+    /// memory is, `claims` where the claim word is, `consumed` how many cells of the peer were consumed so far.
     16 Offer [number: OfferNumber] (word) { receive, capacity, place, proof, claims, consumed }
     /// The sender sends chunks to an offered receive, or puts a message there.
     17 Taken { receive, bytes }
     /// The sender has written a message into an offered receive.
     18 Landed [moment: Moment] { receive, bytes }
+    /// The memory of a posted receive, into which a peer on another node may put its next message for it: `address` and `key` name it to
+    /// the network.
+    20 FarOffer (word) { receive, capacity, address, key, consumed }
 }
 
 impl Cell {
@@ -230,6 +232,7 @@ impl Cell {
             Self::CtsPut(cell) => (TraceControl::PutRequest, cell.sender, cell.wanted),
             Self::PutDone(cell) => (TraceControl::PutDone, cell.receiver, 0),
             Self::Offer(cell) => (TraceControl::Offer, cell.receive, cell.capacity),
+            Self::FarOffer(cell) => (TraceControl::Offer, cell.receive, cell.capacity),
             Self::Taken(cell) => (TraceControl::Taken, cell.receive, cell.bytes),
             Self::Landed(cell) => (TraceControl::Landed, cell.receive, cell.bytes),
             Self::Recall(cell) => (TraceControl::Recall, cell.sender, 0),

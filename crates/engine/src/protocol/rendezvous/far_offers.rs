@@ -10,18 +10,18 @@
 use std::ptr::NonNull;
 
 use fabric::board::{PARTITIONED, kind as record_kind};
-use fabric::claim::OfferNumber;
 use fabric::counters::Counter;
 use fabric::trace::TraceKind;
 use fabric::transport::{Opening, PutBegun};
 use protocols::{Key as PairKey, Offer, ReceiveId, SendAction, SendEvent, SendId};
 
 use super::super::{begin_put, is_contiguous, send_control};
+use super::offers::is_far;
 use super::policy::asked_of;
 use crate::identity::LinkIndex;
 use crate::request::{RequestEntry, RequestIndex};
 use crate::settings::Rendezvous;
-use crate::vci::cell::{self, Landed, Offer as OfferCell, Taken};
+use crate::vci::cell::{self, FarOffer, Landed, Taken};
 use crate::vci::matching::Key;
 use crate::vci::offers::{LEAST_PUT_BYTES, Moment, is_of_collective};
 use crate::vci::{Departure, VciState, task};
@@ -77,14 +77,12 @@ pub(super) fn offer(state: &mut VciState, index: RequestIndex, key: Key) {
     let mut rings = state.incoming.iter();
     let ring = rings.find(|incoming| incoming.peer == key.peer);
     let id = state.slab.id(index).0;
-    let cell = OfferCell {
-        number: OfferNumber(0),
+    let cell = FarOffer {
         word: key.word,
         receive: id,
         capacity,
-        place: opening.address,
-        proof: opening.key,
-        claims: 0,
+        address: opening.address,
+        key: opening.key,
         consumed: ring.map_or(0, |incoming| incoming.ring.consumed()),
     };
     let link = &mut state.links[key.peer];
@@ -99,19 +97,20 @@ pub(super) fn offer(state: &mut VciState, index: RequestIndex, key: Key) {
     state.observe_cell_sent(key.peer, &cell.into());
 }
 
-/// Handles an OFFER cell of a peer on another node.
-pub(super) fn arrived(state: &mut VciState, peer: LinkIndex, cell: OfferCell) {
-    let OfferCell {
+/// Handles a FAR_OFFER cell.
+pub(in super::super) fn arrived_far_offer(state: &mut VciState, peer: LinkIndex, cell: FarOffer) {
+    let FarOffer {
         word,
         receive,
         capacity,
-        place: address,
-        proof: key,
+        address,
+        key,
         consumed,
-        ..
     } = cell;
-    let is_possible =
-        state.node.can.puts && capacity != 0 && consumed <= state.links[peer].sender.published();
+    let is_possible = is_far(state, peer)
+        && state.node.can.puts
+        && capacity != 0
+        && consumed <= state.links[peer].sender.published();
     if !is_possible {
         state.blame(peer, "offered memory that it cannot have");
         return;

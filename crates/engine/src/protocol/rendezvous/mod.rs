@@ -39,7 +39,7 @@ mod random_tests;
 mod receiver;
 mod sender;
 
-pub(super) use far_offers::note_put_ended;
+pub(super) use far_offers::{arrived_far_offer, note_put_ended};
 pub(super) use offers::{Answer, arrived_offer, note_answered, write_offered};
 pub(crate) use offers::{may_be_offered, note_posted};
 pub(crate) use pipeline::push_streams;

@@ -135,17 +135,13 @@ fn can_offer(state: &VciState, peer: LinkIndex) -> bool {
 }
 
 /// Whether a peer is on another node.
-fn is_far(state: &VciState, peer: LinkIndex) -> bool {
+pub(super) fn is_far(state: &VciState, peer: LinkIndex) -> bool {
     let node = &state.node;
     !node.handle.is_here(node.peers.process(peer))
 }
 
 /// Handles an OFFER cell.
 pub(in super::super) fn arrived_offer(state: &mut VciState, peer: LinkIndex, cell: Offer) {
-    if is_far(state, peer) {
-        far_offers::arrived(state, peer, cell);
-        return;
-    }
     let Offer {
         number,
         word,

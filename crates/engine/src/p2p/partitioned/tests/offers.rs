@@ -14,7 +14,7 @@ use crate::identity::{LinkIndex, Rank};
 use crate::p2p::{Mode, irecv, isend, send_at_once};
 use crate::protocol::send_control;
 use crate::settings::{self, Rendezvous};
-use crate::vci::cell::{Cell, Fin, Landed, Offer, OfferNumber, Taken};
+use crate::vci::cell::{Cell, FarOffer, Fin, Landed, Taken};
 use crate::vci::offers::Moment;
 
 const PARTITIONS: usize = 3;
@@ -245,14 +245,12 @@ fn eager_messages_that_take_offered_receives_end_the_offers() {
 #[test]
 fn cells_of_offers_that_cannot_be_are_faults_of_their_sender() {
     let (receive, bytes) = (u64::MAX, 1 << 40);
-    let offer = Offer {
-        number: OfferNumber(0),
+    let offer = FarOffer {
         word: data_word(3, 0),
         receive: 7,
         capacity: 1 << 20,
-        place: 4096,
-        proof: 7,
-        claims: 0,
+        address: 4096,
+        key: 7,
         consumed: 1 << 40,
     };
     let moment = Moment::NONE;
