@@ -100,20 +100,6 @@ impl Accessing {
         let file = self.file.clone();
         // Only blocking accesses promise to be atomic.
         let is_atomic = file.is_atomic() && self.blocks;
-        let locks = is_atomic && coll.rank == 0;
-        let storage = file.storage.clone();
-        let hold = match file.mode.writes() {
-            true => Hold::Exclusive,
-            false => Hold::Shared,
-        };
-        let mut locked = None;
-        let mut fault = None;
-        if locks {
-            match storage.lock(hold, 0, i64::MAX as u64) {
-                Ok(found) => locked = Some(found),
-                Err(found) => fault = Some(found),
-            }
-        }
         let own = summary(&self.brought);
         let words = [
             own.first,
@@ -138,6 +124,20 @@ impl Accessing {
             .collect();
         let protocol = choose(&all, preference(&file, self.action), is_atomic);
         if protocol == Protocol::TwoPhase {
+            let storage = file.storage.clone();
+            let (mut locked, mut fault) = (None, None);
+            if is_atomic {
+                // Not before all ranks are here: one that is still in an access of its own may wait for a lock.
+                if coll.rank == 0 {
+                    match storage.lock(hold_of(&file), 0, i64::MAX as u64) {
+                        Ok(found) => locked = Some(found),
+                        Err(found) => fault = Some(found),
+                    }
+                }
+                if let Err(error) = gather_words_in(&mut coll, &[0]).await {
+                    return Moved::failed(error);
+                }
+            }
             let shape = Shape {
                 aggregators: aggregators(&file),
                 alignment: file.hints.number("cb_block_size").unwrap_or(1),
@@ -157,9 +157,16 @@ impl Accessing {
             drop(locked);
             return end(coll, moved);
         }
-        drop(locked);
         let moved = direct(&file, self.brought, self.blocks).await;
         end(coll, moved)
+    }
+}
+
+/// The lock of an atomic access to all of a file.
+fn hold_of(file: &File) -> Hold {
+    match file.mode.writes() {
+        true => Hold::Exclusive,
+        false => Hold::Shared,
     }
 }
 

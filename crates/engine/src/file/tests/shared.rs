@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The shared file pointer, and atomic accesses.
 
+use std::time::Duration;
+
 use super::opened::*;
 use crate::file::agree;
 use crate::file::pointer::Whence;
@@ -37,6 +39,26 @@ fn accesses_at_the_shared_pointer_do_not_overlap() {
         let first = moved.bytes == 3;
         let firsts = agree::gather(file.comm(), "gather", &[u64::from(first)]).unwrap();
         assert_eq!(firsts.iter().sum::<u64>(), 1);
+        close(&file);
+    });
+}
+
+/// Rank 0 is inside the collective access before rank 1 locks a range by itself.
+#[test]
+fn a_collective_access_locks_nothing_before_all_ranks_are_there() {
+    on_members(2, |member| {
+        let file = opened(member, "late", READ_WRITE, &[]);
+        size::set_atomicity(&file, true, "set_atomicity").unwrap();
+        for _ in 0..3 {
+            if member.rank() == 1 {
+                std::thread::sleep(Duration::from_millis(20));
+                assert!(write_at(&file, 0, &mut [7; 100]).outcome.is_ok());
+            }
+            let given = data(&mut [8; 100], &byte(), 100);
+            let (at, action) = (Place::At(0), Action::Write);
+            let moved = collective::access_all(&file, action, at, Ok(given), "write_at_all");
+            moved.outcome.unwrap();
+        }
         close(&file);
     });
 }
