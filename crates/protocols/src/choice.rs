@@ -7,6 +7,11 @@
 
 /// Bytes of a message that fit into a cell beside its header.
 pub const INJECT_BYTES: u64 = 48;
+/// Shortest message whose data the network takes out of the memory of the program, in bytes: to copy a shorter one takes less time than
+/// its operation.
+pub const IN_PLACE_BYTES: u64 = 16 << 10;
+/// Shortest message that is put to another node, in bytes: to open memory costs both sides some time.
+pub const PUT_BYTES: u64 = 16 << 10;
 
 /// What decides how a message travels. Gathered once for a send.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -198,6 +203,14 @@ mod tests {
         bytes: 1025,
         ..SHORT
     };
+
+    #[test]
+    fn rules_state_the_lengths_that_count() {
+        let states = |rule: &str, text: String| assert!(rule.contains(&text), "{rule}: {text}");
+        states(PROTOCOLS[0].rule, format!("up to {INJECT_BYTES} bytes"));
+        states(PROTOCOLS[1].rule, format!("{} KiB", IN_PLACE_BYTES >> 10));
+        states(FETCHES[3].rule, format!("{} KiB", PUT_BYTES >> 10));
+    }
 
     #[test]
     fn the_length_decides_where_nothing_else_does() {

@@ -34,7 +34,8 @@ mod sender;
 mod variant;
 
 pub use choice::{
-    FETCHES, Facts, Fetch, FetchRow, INJECT_BYTES, PROTOCOLS, Protocol, ProtocolRow, protocol_of,
+    FETCHES, Facts, Fetch, FetchRow, IN_PLACE_BYTES, INJECT_BYTES, PROTOCOLS, PUT_BYTES, Protocol,
+    ProtocolRow, protocol_of,
 };
 pub use eager::eager_chunk_bytes;
 pub use flaw::Flaw;

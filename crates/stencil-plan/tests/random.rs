@@ -245,7 +245,7 @@ fn what_cannot_be_is_refused_with_its_numbers() {
         plan.expect_err("no plan").to_string()
     };
     assert!(of([0, 4, 4], 1, 2, None).contains("grid 0x4x4"));
-    assert!(of([2, 2, 2], 1, 16, None).contains("16 boxes"));
+    assert!(of([2, 2, 2], 1, 16, None).contains("16 ranks"));
     assert!(of([4, 4, 4], 1, 0, None).contains("ranks: 0"));
     let thin = of([8, 4, 8], 5, 2, None);
     assert!(thin.contains("at least 5x5x5 points"), "{thin}");

@@ -17,6 +17,8 @@ use crate::vci::VciState;
 use crate::vci::cell::{self, Marks};
 use crate::vci::link::Queued;
 
+const _: () = assert!(INJECT_BYTES as u64 == protocols::INJECT_BYTES);
+
 /// Starts a send whose fields are filled in: transmits it, or queues it in order.
 pub(crate) fn start_send(state: &mut VciState, index: RequestIndex) -> Result<()> {
     let peer = state.slab.entry(index).send().target;

@@ -4,19 +4,18 @@
 
 use std::ptr::NonNull;
 
+use protocols::IN_PLACE_BYTES;
+
 use crate::identity::LinkIndex;
 use crate::request::RequestIndex;
 use crate::vci::VciState;
 use crate::vci::cell::{Eager, EagerChunk, Marks};
 
-/// Shortest zero-copy message in bytes: to copy a shorter one takes less time than its operation.
-const LEAST_BYTES: usize = 16 << 10;
-
 /// Whether an eager message to a peer is zero-copy if its data are contiguous: its operation is complete when they have left.
 #[inline]
 pub(super) fn applies(state: &VciState, peer: LinkIndex, bytes: usize) -> bool {
     let link = &state.links[peer];
-    bytes >= LEAST_BYTES && link.is_remote() && state.node.can.sends_zero_copy
+    bytes as u64 >= IN_PLACE_BYTES && link.is_remote() && state.node.can.sends_zero_copy
 }
 
 /// Writes as many chunks of an operation's zero-copy message as there is room for; true when all are written.

@@ -20,8 +20,8 @@ use fabric::board::PARTITIONED;
 
 use super::matching::{COLLECTIVE, is_in_order};
 
-/// Shortest message that is put to another node, in bytes: to open memory costs both sides some time.
-pub(crate) const LEAST_PUT_BYTES: usize = 16 << 10;
+/// Shortest message that is put to another node, in bytes.
+pub(crate) const LEAST_PUT_BYTES: usize = protocols::PUT_BYTES as usize;
 
 /// Whether a match word is that of a message of a collective.
 pub(crate) const fn is_of_collective(word: u64) -> bool {
