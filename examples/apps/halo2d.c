@@ -123,12 +123,12 @@ static void *allocate(size_t count, size_t bytes)
     return memory;
 }
 
-static int number(const char *name, const char *text, int least)
+static int number(const char *name, const char *text, int least, int most)
 {
     char *end;
     long value = strtol(text ? text : "", &end, 10);
-    if (!text || end == text || *end || value < least || value > 1 << 20)
-        refuse("%s %s: expected a number from %d to %d", name, text ? text : "", least, 1 << 20);
+    if (!text || end == text || *end || value < least || value > most)
+        refuse("%s %s: expected a number from %d to %d", name, text ? text : "", least, most);
     return (int)value;
 }
 
@@ -173,11 +173,11 @@ static void read_options(int argc, char **argv)
         else if (strcmp(name, "--procs") == 0)
             pair(name, value, options.procs);
         else if (strcmp(name, "--stencil") == 0)
-            options.points = number(name, value, 5);
+            options.points = choose_word(name, value, "5", "9") ? 5 : 9;
         else if (strcmp(name, "--steps") == 0)
-            options.steps = number(name, value, 0);
+            options.steps = number(name, value, 0, 1 << 20);
         else if (strcmp(name, "--size") == 0)
-            options.size = number(name, value, 1);
+            options.size = number(name, value, 1, 4096);
         else if (strcmp(name, "--verify") == 0)
             options.verify = choose_word(name, value, "true", "false");
         else if (strcmp(name, "--fault") == 0)
@@ -199,10 +199,6 @@ static void read_options(int argc, char **argv)
         }
         i += has_value;
     }
-    if (options.points != 5 && options.points != 9)
-        refuse("--stencil %d: expected 5 or 9 points", options.points);
-    if (options.size > 4096)
-        refuse("--size %d: expected at most 4096", options.size);
     if (options.procs[0] == 0)
         MPI_Dims_create(ranks, 2, options.procs);
     if (options.procs[0] * options.procs[1] != ranks)
@@ -347,6 +343,15 @@ static int bits(int values)
     return count;
 }
 
+/* The bits that a tag may have in all values. */
+static int bits_of_tags(int upper_bound)
+{
+    int count = 0;
+    while (count < 31 && (INT64_C(2) << count) - 1 <= upper_bound)
+        ++count;
+    return count;
+}
+
 /* The tag of a message, in the sender's direction. */
 static int tag_of(int direction, int sender, int receiver)
 {
@@ -368,6 +373,13 @@ static void create_endpoints(void)
     create(MPI_COMM_WORLD, thread_count, MPI_INFO_NULL, comms);
 }
 
+#ifdef COMMPLAN_H
+static const char *periodic_text(const int along[2])
+{
+    return along[0] && along[1] ? " --periodic" : along[0] ? " --periodic=x" : along[1] ? " --periodic=y" : "";
+}
+#endif
+
 static void create_communicators(void)
 {
     if (options.mode == ENDPOINT) {
@@ -386,7 +398,11 @@ static void create_communicators(void)
         for (int i = 0; agrees && i < direction_count; ++i)
             agrees = COMMPLAN_STEP[i][0] == directions[i].by[0] && COMMPLAN_STEP[i][1] == directions[i].by[1];
         if (!agrees)
-            refuse("mode comm: the tables that were compiled in are for other grids");
+            refuse("mode comm: the tables compiled in are for --threads %d,%d --procs %d,%d --stencil %d%s; compile with those of\n"
+                   "rankpoint commplan --threads %d,%d --procs %d,%d --stencil %d%s --plan edge --c",
+                   COMMPLAN_THREADS_ALONG[0], COMMPLAN_THREADS_ALONG[1], COMMPLAN_PROCESSES_ALONG[0], COMMPLAN_PROCESSES_ALONG[1],
+                   COMMPLAN_POINTS, periodic_text(COMMPLAN_PERIODIC_ALONG), options.threads[0], options.threads[1], options.procs[0],
+                   options.procs[1], options.points, periodic_text(options.periodic));
         comm_count = COMMPLAN_COMMUNICATORS;
 #else
         refuse("mode comm: compile with tables of rankpoint commplan, -DCOMMPLAN_H='\"plan.h\"'");
@@ -396,8 +412,10 @@ static void create_communicators(void)
         int *upper_bound, is_set, needed = bits(direction_count) + 2 * bits_of_threads;
         MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &upper_bound, &is_set);
         if (!is_set || needed > 31 || (INT64_C(1) << needed) - 1 > *upper_bound)
-            refuse("tags need %d bits (%d for the direction, %d for the sender, %d for the receiver), but MPI_TAG_UB is %d", needed,
-                   bits(direction_count), bits_of_threads, bits_of_threads, is_set ? *upper_bound : 32767);
+            refuse("mode %s: tags need %d bits (%d for the direction, %d for the sender, %d for the receiver), but those up to "
+                   "MPI_TAG_UB, %d, have %d; take fewer threads",
+                   options.mode == TAG ? "tag" : "serial", needed, bits(direction_count), bits_of_threads, bits_of_threads,
+                   is_set ? *upper_bound : 32767, bits_of_tags(is_set ? *upper_bound : 32767));
     }
     if (options.mode == TAG) {
         MPI_Info_create(&info);

@@ -77,8 +77,11 @@ static void halo_begin(struct halo *halo, int argc, char **argv)
     if (argc > 3)
         halo->iterations = atoi(argv[3]);
     if (halo->radius < 1 || halo->cells < halo->radius || halo->iterations < 1) {
-        fprintf(stderr, "usage: %s [CELLS [RADIUS [ITERATIONS]]], with at least RADIUS cells\n", argv[0]);
-        MPI_Abort(MPI_COMM_WORLD, 2);
+        MPI_Comm_rank(MPI_COMM_WORLD, &halo->rank);
+        if (halo->rank == 0)
+            fprintf(stderr, "usage: %s [CELLS [RADIUS [ITERATIONS]]], with at least RADIUS cells\n", argv[0]);
+        MPI_Finalize();
+        exit(2);
     }
     MPI_Comm_size(MPI_COMM_WORLD, &halo->ranks);
     MPI_Dims_create(halo->ranks, 3, halo->dims);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  * Product of block-sparse matrices, C = A B, by MPI_Get and MPI_Accumulate: ranks take units of work from a counter, get the two tiles
- * that a unit multiplies, and add a tile of C to its owner's when they go on to another one.
+ * that a unit multiplies, and add a tile of C to its owner's when they go on to another one. One thread in each rank;
+ * examples/apps/bspmm.c has several.
  *
  *     mpicc examples/rma/bspmm.c -o bspmm
  *     mpiexec -n 4 ./bspmm [tiles of a row [band]] */

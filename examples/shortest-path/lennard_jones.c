@@ -378,12 +378,21 @@ static int measure(int atoms, struct row *row)
     return is_right;
 }
 
+/* Steps, of which the neighbours' lists serve EVERY. */
+static int whole_rounds(const char *name, const char *text)
+{
+    int found = number_of(name, text, EVERY);
+    if (found % EVERY)
+        refuse("%s %s: expected a multiple of %d, the steps between two lists of neighbours", name, text, EVERY);
+    return found;
+}
+
 static int take_option(const char *name, const char *text)
 {
     if (!strcmp(name, "--atoms"))
         row_count = numbers_of(name, text, 2, atoms_of_rows, MAX_ROWS);
     else if (!strcmp(name, "--steps"))
-        steps = number_of(name, text, EVERY) / EVERY * EVERY;
+        steps = whole_rounds(name, text);
     else if (!strcmp(name, "--fault") && !strcmp(text, "lost-ghost"))
         is_faulty = 1;
     else

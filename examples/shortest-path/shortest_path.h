@@ -113,6 +113,8 @@ static int numbers_of(const char *name, const char *text, int least, int *number
             return count;
         rest = end + 1;
     }
+    if (most == 1)
+        refuse("%s %s: expected a number from %d to 10 million", name, text, least);
     refuse("%s %s: expected up to %d numbers from %d to 10 million, with commas between them", name, text, most, least);
     return 0;
 }

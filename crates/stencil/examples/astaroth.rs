@@ -201,7 +201,7 @@ fn explosion(grid: [usize; 3], spacing: f64, point: [i64; 3], axis: usize) -> f6
 }
 
 fn main() -> Result<()> {
-    let options = Options::parse();
+    let options: Options = common::options();
     let grid = [options.x, options.y, options.z];
     let world = World::new(&options.common)?;
     let mut builder = world

@@ -50,7 +50,7 @@ fn measure(domain: &mut Domain<'_>, iters: usize) -> Result<f64> {
 }
 
 fn main() -> Result<()> {
-    let options = Options::parse();
+    let options: Options = common::options();
     let world = World::new(&options.common)?;
     let grid = [options.x, options.y, options.z];
     for placement in Where::value_variants() {

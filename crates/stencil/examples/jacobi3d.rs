@@ -104,7 +104,7 @@ fn write(domain: &Domain<'_>, heat: Quantity<f32>, step: usize) -> std::io::Resu
 }
 
 fn main() -> Result<()> {
-    let options = Options::parse();
+    let options: Options = common::options();
     let grid = [options.x, options.y, options.z];
     let world = World::new(&options.common)?;
     let mut builder = world.domain(grid, &options.common).radius(Radius::faces(1));

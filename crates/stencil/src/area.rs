@@ -160,9 +160,14 @@ impl<'n> Area<'n> {
     /// Zeroed memory that the ranks of the node map. Called by all.
     ///
     /// # Errors
-    /// When the library has none.
+    /// When the library has not so much.
     pub(crate) fn shared(network: &dyn Network<'n>, bytes: usize) -> Result<Self> {
-        let Shared { of, _owner } = network.share(bytes)?;
+        let Shared { of, _owner } = network.share(bytes).map_err(|error| match error {
+            Error::Mpi(error) => Error::Argument(format!(
+                "the arrays of a rank take {bytes} bytes, for which the node has no shared memory: {error}"
+            )),
+            other => other,
+        })?;
         let own = of.iter().find(|(rank, _)| *rank == network.rank());
         let own = own.map(|(_, start)| *start).ok_or_else(|| {
             Error::Argument("the library gave this rank no shared memory".to_owned())

@@ -141,15 +141,9 @@ impl<'n> Builder<'n> {
     /// When the grid cannot be divided so, when a rank has too little memory, or describes another domain: at all ranks. When the
     /// library fails.
     pub fn realize(self) -> Result<Domain<'n>> {
-        let digest = self.digest();
+        let parts = self.parts();
         let network = self.network?;
-        let digests = network.all_gather(digest)?;
-        if let Some(rank) = digests.iter().position(|other| *other != digests[0]) {
-            return Err(Error::Argument(format!(
-                "rank {rank} describes another domain than rank 0: expected the same grid, radius, boundary, quantities, methods, \
-                 placement, dims, distances and pseudo-nodes"
-            )));
-        }
+        agree(network.as_ref(), &parts)?;
         let expected = 1..=MOST_QUANTITIES;
         if !expected.contains(&self.fields.len()) {
             let found = self.fields.len();
@@ -177,22 +171,55 @@ impl<'n> Builder<'n> {
         Domain::new(network, plan, self.fields, self.domain, self.methods)
     }
 
-    /// A number that is the same for the same description (FNV-1a).
-    fn digest(&self) -> u64 {
-        let text = format!(
-            "{:?} {:?} {:?} {:?} {:?} {:?} {}",
-            self.problem,
-            self.fields,
-            self.methods,
-            self.placement,
-            self.dims,
-            self.distances,
-            self.pseudo_nodes
-        );
-        text.bytes().fold(0xcbf2_9ce4_8422_2325, |digest, byte| {
-            (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        })
+    /// The parts of the description: their names, and what they are.
+    fn parts(&self) -> [(&'static str, String); 9] {
+        let Problem {
+            grid,
+            radius,
+            boundary,
+        } = &self.problem;
+        [
+            ("grid", format!("{grid:?}")),
+            ("radius", format!("{radius:?}")),
+            ("boundary", format!("{boundary:?}")),
+            ("quantities", format!("{:?}", self.fields)),
+            ("methods", format!("{:?}", self.methods)),
+            ("placement", format!("{:?}", self.placement)),
+            ("dims", format!("{:?}", self.dims)),
+            ("distances", format!("{:?}", self.distances)),
+            ("pseudo-nodes", self.pseudo_nodes.to_string()),
+        ]
     }
+}
+
+/// A number that is the same for the same text (FNV-1a).
+fn digest(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |digest, byte| {
+        (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// Compares the description with those of all ranks. Called by all.
+///
+/// # Errors
+/// Names the first rank that differs from rank 0 and in what, at all ranks.
+fn agree(network: &dyn Network<'_>, parts: &[(&str, String)]) -> Result<()> {
+    let whole: String = parts.iter().flat_map(|(_, text)| [text, "\n"]).collect();
+    let digests = network.all_gather(digest(&whole))?;
+    let Some(rank) = digests.iter().position(|other| *other != digests[0]) else {
+        return Ok(());
+    };
+    let mut different = Vec::new();
+    for (name, text) in parts {
+        let digests = network.all_gather(digest(text))?;
+        if digests[rank] != digests[0] {
+            different.push(*name);
+        }
+    }
+    Err(Error::Argument(format!(
+        "rank {rank} describes another domain than rank 0 in {}",
+        different.join(", ")
+    )))
 }
 
 /// The nodes divided into so many, in blocks of their ranks.

@@ -107,32 +107,40 @@ fn ranks_that_describe_different_domains_are_refused(
     world: Communicator<'_>,
 ) -> rankpoint::Result<()> {
     type Change = for<'u> fn(Builder<'u>) -> Builder<'u>;
-    let changes: [Change; 8] = [
-        |builder| builder.radius(Radius::faces(1)),
-        |builder| builder.boundary([Boundary::Open; 3]),
-        |builder| builder.methods(Methods::only(Method::Packed)),
-        |builder| builder.placement(Placement::Random),
-        |builder| builder.dims([3, 1, 1]),
-        |builder| builder.pseudo_nodes(2),
-        |mut builder| {
+    let changes: [(&str, Change); 8] = [
+        ("radius", |builder| builder.radius(Radius::faces(1))),
+        ("boundary", |builder| builder.boundary([Boundary::Open; 3])),
+        ("methods", |builder| {
+            builder.methods(Methods::only(Method::Packed))
+        }),
+        ("placement", |builder| builder.placement(Placement::Random)),
+        ("dims, pseudo-nodes", |builder| {
+            builder.dims([3, 1, 1]).pseudo_nodes(3)
+        }),
+        ("pseudo-nodes", |builder| builder.pseudo_nodes(2)),
+        ("quantities", |mut builder| {
             builder.quantity::<u8>("more");
             builder
-        },
-        |builder| builder.pseudo_nodes(0),
+        }),
+        ("pseudo-nodes", |builder| builder.pseudo_nodes(0)),
     ];
-    for change in changes {
+    for (part, change) in changes {
         let mut builder = Domain::on(&world, [12, 12, 12]);
         builder.quantity::<u64>("words");
         if world.rank() == 2 {
             builder = change(builder);
         }
         let error = builder.realize().err().unwrap().to_string();
-        assert!(error.contains("rank 2 describes another domain"), "{error}");
+        let expected = format!("rank 2 describes another domain than rank 0 in {part}");
+        assert!(error.ends_with(&expected), "{error}");
     }
     let mut builder = Domain::on(&world, [12 + world.rank(), 12, 12]);
     builder.quantity::<u64>("words");
     let error = builder.realize().err().unwrap().to_string();
-    assert!(error.contains("rank 1 describes another domain"), "{error}");
+    assert!(
+        error.ends_with("rank 1 describes another domain than rank 0 in grid"),
+        "{error}"
+    );
     Ok(())
 }
 

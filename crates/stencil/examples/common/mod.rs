@@ -6,7 +6,7 @@
     reason = "each example uses some of it"
 )]
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Parser, ValueEnum};
 use rankpoint::Universe;
 use stencil::{Builder, Domain, Library, Method, Methods, Placement, Quantity, Result};
 
@@ -68,6 +68,21 @@ impl Where {
             Self::Random => Placement::Random,
         }
     }
+}
+
+/// The options of the command line. Where they are wrong, or help is asked for, the first rank prints that, and the program ends.
+pub(crate) fn options<P: Parser>() -> P {
+    P::try_parse().unwrap_or_else(|error| {
+        let is_first = match Universe::init() {
+            Ok(universe) => universe.world().rank() == 0,
+            Err(_) => true,
+        };
+        if is_first {
+            // Nobody reads it where the output is closed.
+            let _ = error.print();
+        }
+        std::process::exit(error.exit_code())
+    })
 }
 
 /// The ranks of this job.
