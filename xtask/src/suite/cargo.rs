@@ -71,7 +71,14 @@ pub(super) fn models(scope: Scope) -> Result<Found, String> {
     ];
     let found = counted(
         &[&arguments[..], &["--", "model"]].concat(),
-        &[("RUSTFLAGS", "--cfg loom"), (scope::VARIABLE, scope.name())],
+        &[
+            ("RUSTFLAGS", "--cfg loom"),
+            // What the product gains by optimising all crates as one, the models lose in building.
+            ("CARGO_PROFILE_RELEASE_LTO", "off"),
+            ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
+            ("CARGO_PROFILE_RELEASE_DEBUG", "false"),
+            (scope::VARIABLE, scope.name()),
+        ],
         "loom.log",
     )?;
     match found {

@@ -64,7 +64,7 @@ pub(super) fn mpich(scope: Scope) -> Result<Found, String> {
     let suite = Suite {
         name: "MPICH",
         script: "tests/mpich/run.py",
-        arguments: [&[]; 2],
+        arguments: [&["--quick"], &[]],
         needs: BUILD_TOOLS,
         limit_s: 1200,
     };
