@@ -3,7 +3,7 @@
  * instructions, in functions that are named after them: a receive is posted, its message sent, and the receive completed. The second
  * argument is the thread level (single or multiple). */
 #include <mpi.h>
-#include <mpi_rankpoint.h>
+#include <mpi_rankpoint_inline.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,8 @@ COUNTED(isend_global, MPIX_Isend_global(&out, 8, MPI_CHAR, 0, 0, comm, &sent))
 COUNTED(isend_npn, MPIX_Isend_npn(&out, 8, MPI_CHAR, 0, 0, comm, &sent))
 COUNTED(isend_noreq, MPIX_Isend_noreq(&out, 8, MPI_CHAR, 0, 0, comm))
 COUNTED(isend_nomatch, MPIX_Isend_nomatch(&out, 8, MPI_CHAR, 0, comm, &sent))
-COUNTED(isend_all_opts, MPIX_Isend_all_opts(&out, 8, MPI_CHAR, 0, MPIX_COMM_1))
+COUNTED(isend_all_opts, (MPIX_Isend_all_opts)(&out, 8, MPI_CHAR, 0, MPIX_COMM_1))
+COUNTED(isend_all_opts_inline, MPIX_Isend_all_opts(&out, 8, MPI_CHAR, 0, MPIX_COMM_1))
 COUNTED(send, MPI_Send(&out, 8, MPI_CHAR, 0, 0, comm))
 COUNTED(irecv, MPI_Irecv(&in, 8, MPI_CHAR, 0, 0, comm, &request))
 COUNTED(irecv_global, MPIX_Irecv_global(&in, 8, MPI_CHAR, 0, 0, comm, &request))
@@ -94,6 +95,7 @@ int main(int argc, char **argv)
     exchange(calls, counted_irecv_noreq, counted_isend_noreq, counted_waitall_noreq);
     exchange(calls, counted_irecv_nomatch, counted_isend_nomatch, counted_wait_nomatch);
     exchange(calls, counted_irecv_all_opts, counted_isend_all_opts, counted_waitall_all_opts);
+    exchange(calls, counted_irecv_all_opts, counted_isend_all_opts_inline, counted_waitall_all_opts);
     exchange(calls, counted_irecv, counted_send, counted_wait);
     exchange(calls, counted_isend, nothing, counted_recv);
     run(calls, counted_put);

@@ -4,6 +4,7 @@
 // account: fabric
 
 use std::io;
+use std::mem::offset_of;
 use std::ops::{Index, IndexMut};
 use std::ptr::NonNull;
 
@@ -53,7 +54,13 @@ pub enum Access {
     Refused = 2,
 }
 
-const _: () = assert!(size_of::<Link>() == 64);
+// As mpi_rankpoint_inline.h has it; another layout needs another version there.
+const _: () = {
+    assert!(size_of::<Link>() == 64);
+    assert!(offset_of!(Link, sender) == 0);
+    assert!(offset_of!(Link, attention) == 32);
+    assert!(offset_of!(Link, injected_bytes) == 48);
+};
 
 /// In [`Link::vci`]: the peer is on another node.
 const NETWORK: u8 = u8::MAX;

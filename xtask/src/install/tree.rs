@@ -47,6 +47,10 @@ pub(crate) const SUPPRESSIONS: &str = "share/rankpoint/valgrind.supp";
 
 const TEXTS: &[(&str, &str)] = &[
     ("include/mpi_rankpoint.h", include_str!("mpi_rankpoint.h")),
+    (
+        "include/mpi_rankpoint_inline.h",
+        include_str!("mpi_rankpoint_inline.h"),
+    ),
     ("lib/pkgconfig/rankpoint.pc", include_str!("rankpoint.pc")),
     (
         "lib/cmake/rankpoint/rankpoint-config.cmake",

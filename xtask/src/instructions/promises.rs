@@ -23,6 +23,7 @@ const ROWS: &[Row] = &[
     row("isend_noreq", [62, 76]),
     row("isend_nomatch", [67, 87]),
     row("isend_all_opts", [63, 91]),
+    row("isend_all_opts_inline", [30, 100]),
     row("send", [61, 76]),
     row("irecv", [70, 85]),
     row("irecv_global", [70, 97]),

@@ -15,7 +15,7 @@ use engine::datatype::predefined::{PREDEFINED, Predefined};
 use engine::device::{self, Devices};
 use engine::p2p::{CHECKED, Memory};
 use engine::{Error, ErrorClass, Result, allocate};
-use mpi_abi_sys::constants::{MPI_BUFFER_AUTOMATIC, MPI_IN_PLACE};
+use mpi_abi_sys::constants::{MPI_BUFFER_AUTOMATIC, MPI_BYTE, MPI_IN_PLACE};
 use mpi_abi_sys::types::MPI_Datatype;
 
 use crate::handle::DATATYPES;
@@ -72,6 +72,11 @@ pub(crate) fn look_closer() {
     for size in &SIZES {
         size.store(255, Ordering::Relaxed);
     }
+}
+
+/// Whether a count and a predefined datatype say how many plain bytes a buffer has: [`look_closer`] was not called.
+pub(crate) fn sizes_are_known() -> bool {
+    SIZES[MPI_BYTE % SIZES.len()].load(Ordering::Relaxed) != 255
 }
 
 /// Whether buffers may be in the memory of a GPU.

@@ -8,6 +8,7 @@
 // account: function-call
 
 mod calls;
+mod inlined;
 mod predefined;
 pub(crate) mod query;
 mod receive;

@@ -12,6 +12,7 @@ use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::types::MPI_Comm;
 
 use super::extension;
+use crate::datatype::arguments::sizes_are_known;
 use crate::error::run;
 use crate::handle::{COMMS, PLACES, place_number};
 
@@ -56,6 +57,9 @@ extension! {
             let made = create::dup_predefined(&parent, place_number(predefined), call)?;
             made.handle.store(predefined as u64, Ordering::Relaxed);
             COMMS.define(predefined, made);
+            if sizes_are_known() {
+                Predefined::at(predefined % PLACES).open();
+            }
             Ok(())
         })
     }

@@ -10,6 +10,7 @@ use std::ptr::NonNull;
 use sys::sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use super::Comm;
+use crate::vci::cell;
 use crate::vci::link::Link;
 use crate::vci::matching::in_order_key;
 
@@ -29,9 +30,20 @@ pub struct Predefined {
     word: AtomicU64,
     /// World ranks that are reached without a lock; 0 of an empty place.
     ranks: AtomicU32,
+    /// Those that programs reach by stages that are compiled into them ([`Self::open`]).
+    open_ranks: AtomicU32,
     /// The communicator; null of an empty place.
     comm: AtomicPtr<Comm>,
 }
+
+// As mpi_rankpoint_inline.h has it; another layout needs another version there.
+const _: () = {
+    assert!(size_of::<Predefined>() == 64);
+    assert!(std::mem::offset_of!(Predefined, links) == 0);
+    assert!(std::mem::offset_of!(Predefined, word) == 8);
+    assert!(std::mem::offset_of!(Predefined, open_ranks) == 20);
+    assert!(cell::INJECT_IN_ORDER == 15);
+};
 
 impl Predefined {
     const fn empty() -> Self {
@@ -39,6 +51,7 @@ impl Predefined {
             links: AtomicPtr::new(std::ptr::null_mut()),
             word: AtomicU64::new(0),
             ranks: AtomicU32::new(0),
+            open_ranks: AtomicU32::new(0),
             comm: AtomicPtr::new(std::ptr::null_mut()),
         }
     }
@@ -48,6 +61,16 @@ impl Predefined {
     #[inline(always)]
     pub fn at(number: usize) -> &'static Self {
         &TABLE[number % MOST_PREDEFINED]
+    }
+
+    /// All places, for programs that send by stages compiled into them (`mpi_rankpoint_inline.h`).
+    pub fn all() -> &'static [Self] {
+        &TABLE
+    }
+
+    /// Lets programs that have stages of sends compiled into them use the place: no send needs to be looked at more closely.
+    pub fn open(&self) {
+        self.open_ranks.store(self.ranks(), Ordering::Relaxed);
     }
 
     /// The communicator, if the place is filled.
@@ -107,18 +130,20 @@ impl Predefined {
     /// Empties all places: their communicators may not be used any more.
     pub fn clear_all() {
         for predefined in &TABLE {
-            predefined.ranks.store(0, Ordering::Relaxed);
-            predefined
-                .comm
-                .store(std::ptr::null_mut(), Ordering::Relaxed);
+            predefined.empty_out();
         }
     }
 
     /// Empties the place, if this communicator fills it.
     pub fn clear(&self, comm: &Comm) {
         if self.comm().is_some_and(|own| std::ptr::eq(own, comm)) {
-            self.ranks.store(0, Ordering::Relaxed);
-            self.comm.store(std::ptr::null_mut(), Ordering::Relaxed);
+            self.empty_out();
         }
+    }
+
+    fn empty_out(&self) {
+        self.ranks.store(0, Ordering::Relaxed);
+        self.open_ranks.store(0, Ordering::Relaxed);
+        self.comm.store(std::ptr::null_mut(), Ordering::Relaxed);
     }
 }

@@ -4,6 +4,7 @@
 
 // account: fabric
 
+use std::mem::offset_of;
 use std::sync::Arc;
 
 use sys::sync::Ordering;
@@ -24,6 +25,13 @@ pub struct RingSender {
     pub(super) lap: u64,
     pub(super) back: Option<Box<Back>>,
 }
+
+// As mpi_rankpoint_inline.h has it; another layout needs another version there.
+const _: () = {
+    assert!(offset_of!(RingSender, cursor) == 0);
+    assert!(offset_of!(RingSender, limit) == 8);
+    assert!(offset_of!(RingSender, lap) == 16);
+};
 
 /// The fields of a sender's slow path.
 pub(super) struct Back {

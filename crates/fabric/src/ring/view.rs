@@ -21,6 +21,14 @@ pub struct Cell {
     pub(super) words: [AtomicU64; INJECT_WORDS],
 }
 
+// As mpi_rankpoint_inline.h has it; another layout needs another version there. The model checker's words are larger.
+#[cfg(not(loom))]
+const _: () = {
+    assert!(size_of::<Cell>() == 64);
+    assert!(std::mem::offset_of!(Cell, match_word) == 8);
+    assert!(std::mem::offset_of!(Cell, words) == 16);
+};
+
 /// The receiver's line: what it tells the sender. One cache line, seldom written.
 #[repr(C, align(64))]
 pub struct RingShared {

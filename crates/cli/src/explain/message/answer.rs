@@ -229,7 +229,7 @@ fn why_not(
         }
     };
     if let Some(reason) = reason {
-        return format!("emulator and bench only: {reason}");
+        return format!("emulator only: {reason}");
     }
     if options.fabric.kind == FabricKind::Tcp {
         let reason = match variant {
