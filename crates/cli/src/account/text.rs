@@ -8,7 +8,7 @@ use measure::columns;
 use measure::table::markdown_row;
 
 use super::calls::{CALLS, Group, Level};
-use super::published::{PEERS, Peer, published, published_best};
+use super::published::{PEERS, Peer, published, published_totals};
 use super::report::Counted;
 
 /// A table for each group of calls and thread level.
@@ -103,14 +103,15 @@ fn remarks(group: Group, level: Level, columns: &[&Counted]) -> String {
     if !peers.is_empty() {
         remarks.push(format!("Others in all, with 1 byte: {}.", peers.join(", ")));
     }
-    if published(group).is_some() {
-        let best = published_best(group);
-        let best = best.map_or(String::new(), |best| {
-            format!("; with all proposals of the paper {best}")
-        });
+    let totals = published_totals(group).iter();
+    let totals: Vec<String> = totals
+        .map(|(who, total)| format!("{who} {total}"))
+        .collect();
+    if !totals.is_empty() {
         remarks.push(format!(
-            "Published counts (Raffenetti et al., SC'17) end at the call of the network's library{best}. Rankpoint's contain the write into \
-             the ring or window."
+            "Published in all (Raffenetti et al., SC'17), to the call of the network's library: {}. Rankpoint's counts contain the write into \
+             the ring or window.",
+            totals.join(", ")
         ));
     }
     let bare = columns
@@ -203,6 +204,10 @@ pub(super) mod tests {
         assert_eq!(row("total"), ["12.5", "14.5", "221"]);
         assert!(
             text.contains("MPICH 5.0.2 804") && text.contains("up to 2.0 instructions on lines")
+        );
+        assert!(
+            text.contains("MPICH/CH3 253, MPICH/CH4 221, its best build for MPI-3.1 59, with all proposals 16."),
+            "{text}"
         );
     }
 
