@@ -6,7 +6,7 @@ usage: run.py PREFIX FOLDER [--mpi=PREFIX]
 
 PREFIX is where Rankpoint is installed, FOLDER a place to work in. The echo test calls every procedure on a library that prints what
 arrives (echo.py); the programs of this folder run on Rankpoint, and with --mpi= on another MPI of the standard ABI, too. The first
-line of a program says how many ranks it has and what else it is compiled with. The last line printed is "N passed, N failed, N
+line of a program says with how many ranks it runs and what else it is compiled with. The last line printed is "N passed, N failed, N
 skipped"; "skipped: WHY" and the exit status 77 where there is no Fortran compiler.
 """
 
@@ -81,12 +81,13 @@ def programs(prefix, folder, launchers):
         if status != 0:
             wrong.append(f"{source.name} does not compile: {printed[-3000:]}")
             continue
-        for name, words, more in launchers:
-            printed, status = run([*words, "-n", ranks, program], folder, more)
-            if status != 0 or "PASS" not in printed:
-                wrong.append(f"{source.name} on {name}: exit status {status}: {printed[-2000:]}")
-            else:
-                passed += 1
+        for number in ranks.split(","):
+            for name, words, more in launchers:
+                printed, status = run([*words, "-n", number, program], folder, more)
+                if status != 0 or "PASS" not in printed:
+                    wrong.append(f"{source.name} with {number} ranks on {name}: exit status {status}: {printed[-2000:]}")
+                else:
+                    passed += 1
     return passed, wrong
 
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lengths of arrays that only the communicator knows.
 
-use mpi_abi_sys::constants::{MPI_CART, MPI_DIST_GRAPH, MPI_GRAPH, MPI_SUCCESS};
+use mpi_abi_sys::constants::{
+    MPI_CART, MPI_DIST_GRAPH, MPI_GRAPH, MPI_PROC_NULL, MPI_ROOT, MPI_SUCCESS,
+};
 
 use crate::handle;
 use crate::library::profiling as mpi;
@@ -48,6 +50,52 @@ pub(crate) unsafe fn peers(comm: i32) -> usize {
         };
         entries(code, count)
     }
+}
+
+/// Processes of this one's group, as a number of blocks.
+///
+/// # Safety
+/// As the C functions, which take any communicator.
+pub(crate) unsafe fn members(comm: i32) -> i64 {
+    let mut count = 0;
+    // SAFETY: the result is a local.
+    unsafe {
+        let comm = handle::find::<handle::Comm>(comm);
+        let code = mpi::MPI_Comm_size(comm, &mut count);
+        entries(code, count) as i64
+    }
+}
+
+/// 1 if this process is the root of a collective call, else 0.
+///
+/// # Safety
+/// As the C functions, which take any communicator.
+pub(crate) unsafe fn is_root(comm: i32, root: i32) -> i64 {
+    let mut rank = MPI_PROC_NULL;
+    // SAFETY: the result is a local.
+    unsafe {
+        mpi::MPI_Comm_rank(handle::find::<handle::Comm>(comm), &mut rank);
+        // The root of an intercommunicator says so itself.
+        i64::from(root == MPI_ROOT || (root == rank && !is_inter(comm)))
+    }
+}
+
+/// 1 if this process exchanges data with the root of a collective call, as the root itself does on an intracommunicator; else 0.
+pub(crate) fn is_leaf(root: i32) -> i64 {
+    i64::from(root >= 0)
+}
+
+/// 1 if this process takes part in a collective call with a root, else 0.
+pub(crate) fn is_part(root: i32) -> i64 {
+    i64::from(root != MPI_PROC_NULL)
+}
+
+unsafe fn is_inter(comm: i32) -> bool {
+    let mut is_inter = 0;
+    // SAFETY: the result is a local.
+    let code =
+        unsafe { mpi::MPI_Comm_test_inter(handle::find::<handle::Comm>(comm), &mut is_inter) };
+    code == MPI_SUCCESS && is_inter != 0
 }
 
 /// Neighbours in a topology.

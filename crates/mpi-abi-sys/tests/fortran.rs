@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The text of the Fortran faces: properties of all lines, and which procedures each face has. `tests/fortran` compiles and calls them.
 
-use mpi_abi_sys::fortran::{Role, mpi_f08_f90, mpi_f90, mpif_h, procedures, types_f90};
+use mpi_abi_sys::fortran::{Life, Role, mpi_f08_f90, mpi_f90, mpif_h, procedures, types_f90};
 
 /// What stands in columns 7 to 72 of the lines that hold statements.
 fn statements(text: &str) -> impl Iterator<Item = &str> {
@@ -64,7 +64,7 @@ fn buffers_that_outlive_a_call_get_no_copies() {
         let has_buffer = procedure.has_buffer();
         if has_buffer && (stores_request || is_one_sided) {
             assert!(
-                !procedure.ends_with_buffers(),
+                procedure.life() != Life::Call,
                 "{}",
                 procedure.function.name
             );
@@ -72,7 +72,7 @@ fn buffers_that_outlive_a_call_get_no_copies() {
     }
     let blocking = |name: &str| {
         let found = procedures().into_iter().find(|it| it.function.name == name);
-        found.is_some_and(|procedure| procedure.ends_with_buffers())
+        found.is_some_and(|procedure| procedure.life() == Life::Call)
     };
     assert!(
         ["MPI_Send", "MPI_Recv_c", "MPI_Alltoallw", "MPI_Pack"]

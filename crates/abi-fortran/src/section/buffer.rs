@@ -1,294 +1,294 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptors, and the buffers that calls get.
+//! What calls get in the place of sections.
 
 use core::ffi::c_void;
 use std::io::Write as _;
 
-use mpi_abi_sys::constants::{MPI_COMM_SELF, MPI_ERR_BUFFER, MPI_SUCCESS};
+use mpi_abi_sys::constants::{
+    MPI_COMM_SELF, MPI_ERR_BUFFER, MPI_ERR_COUNT, MPI_REQUEST_NULL, MPI_SUCCESS,
+};
 
-use super::datatype;
+use super::copy::Copy;
+use super::datatype::{self, Datatype};
+use super::descriptor::Descriptor;
+use super::pending::{FILES, Pending, REQUESTS};
+use super::used::Used;
+use crate::handle;
 use crate::library::profiling;
-use crate::{handle, status};
 
-/// A dimension.
+/// How long a call uses its buffers: `Life` of the crate `mpi-abi-sys`, without what is never a section.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Life {
+    Call,
+    Request,
+    Persistent,
+    Split,
+    Epoch,
+    Memory,
+}
+
+/// The object whose error handler a call invokes.
 #[derive(Clone, Copy)]
-#[repr(C)]
-pub(super) struct Dimension {
-    lower_bound: isize,
-    pub(super) extent: isize,
-    pub(super) stride_bytes: isize,
+pub(crate) enum Object {
+    Comm(i32),
+    Win(i32),
+    File(i32),
+    None,
 }
 
-/// A descriptor, without the dimensions, which follow it.
-#[repr(C)]
-pub(crate) struct Descriptor {
-    base: *mut c_void,
-    element_bytes: usize,
-    version: i32,
-    rank: u8,
-    attributes: [u8; 3],
-    dimensions: [Dimension; 0],
-}
-
-const _: () = assert!(core::mem::offset_of!(Descriptor, rank) == 20);
-const _: () = assert!(size_of::<Descriptor>() == 24);
-
-impl Descriptor {
-    /// The dimensions.
+impl Object {
+    /// Reports a mistake and invokes the handler.
     ///
     /// # Safety
-    /// The compiler made the descriptor.
-    unsafe fn dimensions(&self) -> &[Dimension] {
-        // SAFETY: as many dimensions as the rank says follow.
-        unsafe { core::slice::from_raw_parts(self.dimensions.as_ptr(), self.rank.into()) }
-    }
-
-    /// The dimensions of a section whose elements do not follow each other; none of any other buffer.
-    ///
-    /// # Safety
-    /// The compiler made the descriptor.
-    unsafe fn section(&self) -> Option<&[Dimension]> {
-        if self.base.is_null() {
-            // Not allocated: the dimensions hold anything.
-            return None;
-        }
-        // SAFETY: the caller's promise.
-        let dimensions = unsafe { self.dimensions() };
-        // A negative extent is that of an array of assumed size.
-        if dimensions.iter().any(|dimension| dimension.extent <= 0) {
-            return None;
-        }
-        let mut dense = self.element_bytes as isize;
-        for dimension in dimensions {
-            if dimension.extent > 1 && dimension.stride_bytes != dense {
-                return Some(dimensions);
-            }
-            dense *= dimension.extent;
-        }
-        None
-    }
-}
-
-/// Calls a function with the address of each element of a section, in the order of the array.
-///
-/// # Safety
-/// `base` and the dimensions are those of a section.
-unsafe fn each(base: *mut u8, dimensions: &[Dimension], visit: &mut impl FnMut(*mut u8)) {
-    let Some((outer, inner)) = dimensions.split_last() else {
-        return visit(base);
-    };
-    for index in 0..outer.extent {
-        // SAFETY: the caller's promise.
-        unsafe { each(base.offset(index * outer.stride_bytes), inner, visit) };
-    }
-}
-
-/// A buffer for a call.
-pub(crate) struct Buffer<'a> {
-    descriptor: &'a Descriptor,
-    /// The elements of a section.
-    copy: Option<(Vec<u8>, &'a [Dimension])>,
-}
-
-impl Buffer<'_> {
-    /// The address that is passed to the C call: of the copy, or of the array itself.
-    #[inline]
-    pub(crate) fn address(&self) -> *mut c_void {
-        match &self.copy {
-            None => self.descriptor.base,
-            Some((elements, _)) => elements.as_ptr().cast_mut().cast(),
-        }
-    }
-
-    /// Stores what the call received.
-    ///
-    /// # Safety
-    /// The section may be written.
-    #[inline]
-    pub(crate) unsafe fn give_back(self) {
-        if let Some((elements, dimensions)) = &self.copy {
-            let size = self.descriptor.element_bytes;
-            let mut from = elements.as_ptr();
-            // SAFETY: the copy holds all elements of the section, in this order.
-            unsafe {
-                each(self.descriptor.base.cast(), dimensions, &mut |element| {
-                    core::ptr::copy_nonoverlapping(from, element, size);
-                    from = from.add(size);
-                });
-            }
-        }
-    }
-}
-
-/// A buffer for a call that has finished with it when it returns.
-///
-/// # Safety
-/// The compiler made the descriptor.
-#[inline]
-pub(crate) unsafe fn for_call<'a>(descriptor: *const Descriptor) -> Option<Buffer<'a>> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let descriptor = &*descriptor;
-        let copy = descriptor
-            .section()
-            .map(|dimensions| gathered(descriptor, dimensions));
-        Some(Buffer { descriptor, copy })
-    }
-}
-
-/// The elements of a section.
-///
-/// # Safety
-/// The compiler made the descriptor, which has these dimensions.
-#[cold]
-unsafe fn gathered<'a>(
-    descriptor: &Descriptor,
-    dimensions: &'a [Dimension],
-) -> (Vec<u8>, &'a [Dimension]) {
-    let size = descriptor.element_bytes;
-    let count: isize = dimensions
-        .iter()
-        .map(|dimension| dimension.extent)
-        .product();
-    let mut elements: Vec<u8> = Vec::with_capacity(count as usize * size);
-    // SAFETY: there is room for all elements of the section.
-    unsafe {
-        each(descriptor.base.cast(), dimensions, &mut |element| {
-            elements.extend_from_slice(core::slice::from_raw_parts(element, size));
-        });
-    }
-    (elements, dimensions)
-}
-
-/// A buffer for a call that goes on behind its return; none if it is a section.
-///
-/// # Safety
-/// The compiler made the descriptor.
-#[inline]
-pub(crate) unsafe fn lasting<'a>(descriptor: *const Descriptor) -> Option<Buffer<'a>> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let descriptor = &*descriptor;
-        match descriptor.section() {
-            None => Some(Buffer {
-                descriptor,
-                copy: None,
-            }),
-            Some(_) => None,
-        }
-    }
-}
-
-/// A buffer for a call that goes on behind its return, and the datatype in the place of the program's own.
-pub(crate) struct Described {
-    address: *mut c_void,
-    datatype: Option<usize>,
-}
-
-impl Described {
-    #[inline]
-    pub(crate) fn address(&self) -> *mut c_void {
-        self.address
-    }
-
-    /// The count for the call.
-    #[inline]
-    pub(crate) fn count<T: From<u8>>(&self, given: T) -> T {
-        if self.datatype.is_some() {
-            T::from(1)
-        } else {
-            given
-        }
-    }
-
-    /// The datatype for the call.
-    ///
-    /// # Safety
-    /// The value is not used behind the end of this one.
-    #[inline]
-    pub(crate) unsafe fn datatype(&self, given: i32) -> i32 {
-        match self.datatype {
-            // SAFETY: the datatype was made for this buffer.
-            Some(datatype) => unsafe { handle::int::<handle::Datatype>(datatype) },
-            None => given,
-        }
-    }
-}
-
-impl Drop for Described {
-    fn drop(&mut self) {
-        if let Some(datatype) = &mut self.datatype {
-            // SAFETY: a datatype that was made for this buffer; operations that use it keep it.
-            unsafe { profiling::MPI_Type_free(datatype) };
-        }
-    }
-}
-
-/// A buffer for a call that goes on behind its return; none if it is a section that these elements are not whole ones of.
-///
-/// # Safety
-/// The compiler made the descriptor.
-#[inline]
-pub(crate) unsafe fn described(
-    descriptor: *const Descriptor,
-    count: i64,
-    datatype: i32,
-) -> Option<Described> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let descriptor = &*descriptor;
-        let datatype = match descriptor.section() {
-            None => None,
-            Some(dimensions) => Some(datatype::of_section(
-                descriptor.element_bytes,
-                dimensions,
-                count,
-                datatype,
-            )?),
-        };
-        Some(Described {
-            address: descriptor.base,
-            datatype,
-        })
-    }
-}
-
-/// Reports a section to the handler of MPI_COMM_SELF.
-///
-/// # Safety
-/// The compiler made the descriptor; `ierror` is null or writable.
-#[cold]
-pub(crate) unsafe fn refuse(
-    call: &str,
-    argument: &str,
-    descriptor: *const Descriptor,
-    ierror: *mut i32,
-) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let shape: Vec<String> = ((*descriptor).dimensions().iter())
-            .map(|dimension| dimension.extent.to_string())
-            .collect();
+    /// As the C functions.
+    #[cold]
+    unsafe fn raise(self, code: i32, sentence: &str) -> i32 {
         // There is nowhere else to report that this cannot be written.
-        let _ = writeln!(
-            std::io::stderr(),
-            "libmpifort_rankpoint.so.1: {call}: '{argument}' is a section of {} elements that do not follow each other; a call that goes on \
-             behind its return takes one only as whole elements of a predefined datatype, and reductions take none: pass a contiguous array",
-            shape.join(" x ")
-        );
-        profiling::MPI_Comm_call_errhandler(MPI_COMM_SELF, MPI_ERR_BUFFER);
-        status::set(ierror, MPI_ERR_BUFFER);
+        let _ = writeln!(std::io::stderr(), "libmpifort_rankpoint.so.1: {sentence}");
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                Self::Comm(number) => {
+                    let comm = handle::find::<handle::Comm>(number);
+                    profiling::MPI_Comm_call_errhandler(comm, code);
+                }
+                Self::Win(number) => {
+                    let win = handle::find::<handle::Win>(number);
+                    profiling::MPI_Win_call_errhandler(win, code);
+                }
+                Self::File(number) => {
+                    let file = handle::find::<handle::File>(number);
+                    profiling::MPI_File_call_errhandler(file, code);
+                }
+                Self::None => {
+                    profiling::MPI_Comm_call_errhandler(MPI_COMM_SELF, code);
+                }
+            }
+        }
+        code
     }
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn mpirp_sizeof_cfi(x: *const Descriptor, size: *mut i32, ierror: *mut i32) {
-    // SAFETY: the compiler passes a descriptor and two results, of which the second may be left out.
-    unsafe {
-        *size = i32::try_from((*x).element_bytes).unwrap_or(i32::MAX);
-        status::set(ierror, MPI_SUCCESS);
+/// The buffers of a call of which at least one is a section.
+pub(crate) struct Buffers {
+    call: &'static str,
+    object: Object,
+    life: Life,
+    copies: Vec<Copy>,
+    /// Operations that use them keep them.
+    datatypes: Vec<Datatype>,
+}
+
+impl Buffers {
+    pub(crate) fn new(call: &'static str, object: Object, life: Life) -> Self {
+        Self {
+            call,
+            object,
+            life,
+            copies: Vec::new(),
+            datatypes: Vec::new(),
+        }
+    }
+
+    /// The address for the call, of a copy if it needs one; an error code if it can have none.
+    ///
+    /// # Safety
+    /// The compiler made the descriptor, and a buffer of `is_stored` is writable.
+    pub(crate) unsafe fn find(
+        &mut self,
+        descriptor: *const Descriptor,
+        argument: &str,
+        is_stored: bool,
+        used: impl FnOnce() -> Option<Used>,
+    ) -> Result<*mut c_void, i32> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let Some(used) = self.beyond_start(descriptor, argument, used)? else {
+                return Ok((*descriptor).base);
+            };
+            self.copy(descriptor, argument, is_stored, used)
+        }
+    }
+
+    /// The same, where a datatype may describe the section: count and datatype become those for the call.
+    ///
+    /// # Safety
+    /// As [`Self::find`].
+    pub(crate) unsafe fn describe<C: TryInto<i64> + From<u8> + std::marker::Copy>(
+        &mut self,
+        descriptor: *const Descriptor,
+        argument: &str,
+        is_stored: bool,
+        used: impl FnOnce() -> Option<Used>,
+        count: &mut C,
+        datatype: &mut i32,
+    ) -> Result<*mut c_void, i32> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let Some(used) = self.beyond_start(descriptor, argument, used)? else {
+                return Ok((*descriptor).base);
+            };
+            let array = &*descriptor;
+            let given = (*count).try_into().unwrap_or(i64::MAX);
+            let section =
+                datatype::of_section(array.element_bytes, array.dimensions(), given, *datatype);
+            let Some(section) = section else {
+                return self.copy(descriptor, argument, is_stored, used);
+            };
+            *count = C::from(1);
+            *datatype = section.int();
+            self.datatypes.push(section);
+            Ok(array.base)
+        }
+    }
+
+    /// What the call uses, if that is more than the elements at the start that follow each other.
+    unsafe fn beyond_start(
+        &self,
+        descriptor: *const Descriptor,
+        argument: &str,
+        used: impl FnOnce() -> Option<Used>,
+    ) -> Result<Option<Used>, i32> {
+        // SAFETY: the compiler made the descriptor.
+        unsafe {
+            let array = &*descriptor;
+            let Some(dense) = array.dense_bytes() else {
+                return Ok(None);
+            };
+            let elements: isize = array.dimensions().iter().map(|it| it.extent).product();
+            let all = elements as i64 * array.element_bytes as i64;
+            let used = used().unwrap_or(Used { low: 0, high: all });
+            if used.is_nothing() || (used.low >= 0 && used.high <= dense as i64) {
+                return Ok(None);
+            }
+            if used.low < 0 || used.high > all {
+                let sentence = format!(
+                    "{}: count and datatype of '{argument}' mean the bytes from {} to {}, but it is a section of {} elements of {} bytes",
+                    self.call,
+                    used.low,
+                    used.high,
+                    shape(array),
+                    array.element_bytes
+                );
+                return Err(self.object.raise(MPI_ERR_COUNT, &sentence));
+            }
+            Ok(Some(used))
+        }
+    }
+
+    unsafe fn copy(
+        &mut self,
+        descriptor: *const Descriptor,
+        argument: &str,
+        is_stored: bool,
+        used: Used,
+    ) -> Result<*mut c_void, i32> {
+        // SAFETY: the compiler made the descriptor; `used` lies inside the array.
+        unsafe {
+            let array = &*descriptor;
+            let why = match self.life {
+                Life::Memory => "the call lends memory to MPI, which must be contiguous",
+                Life::Epoch => {
+                    "a one-sided call without a request takes a section only with a predefined datatype"
+                }
+                Life::Call | Life::Request | Life::Persistent | Life::Split => {
+                    let bytes = usize::try_from(used.high).unwrap_or(0);
+                    let copy = Copy::new(array, bytes, is_stored);
+                    let address = copy.address();
+                    self.copies.push(copy);
+                    return Ok(address);
+                }
+            };
+            let sentence = format!(
+                "{}: '{argument}' is a section of {} elements that do not follow each other; {why}",
+                self.call,
+                shape(array)
+            );
+            Err(self.object.raise(MPI_ERR_BUFFER, &sentence))
+        }
+    }
+
+    /// Stores in the sections what the call stored.
+    ///
+    /// # Safety
+    /// The sections may be written.
+    pub(crate) unsafe fn give_back(self) {
+        for copy in &self.copies {
+            // SAFETY: the caller's promise.
+            unsafe { copy.give_back() };
+        }
+    }
+
+    /// Gives the copies to the request that the call made.
+    ///
+    /// # Safety
+    /// The sections may be used until the request is complete.
+    pub(crate) unsafe fn keep_for_request(self, request: i32) {
+        if self.copies.is_empty() || request as usize == MPI_REQUEST_NULL {
+            return;
+        }
+        let pending = Pending::new(self.copies);
+        // SAFETY: the caller's promise.
+        unsafe {
+            // A library may have one request for all operations that are complete at once.
+            if self.life == Life::Request && is_complete(request) {
+                return pending.give_back();
+            }
+        }
+        REQUESTS.keep(request, pending);
+    }
+
+    /// Gives the copies to the split collective call that began on a file.
+    ///
+    /// # Safety
+    /// The sections may be used until its other half.
+    pub(crate) unsafe fn keep_for_file(self, file: i32) {
+        if !self.copies.is_empty() {
+            FILES.keep(file, Pending::new(self.copies));
+        }
     }
 }
 
-#[unsafe(export_name = "mpirp_f_sync_reg_cfi")]
-extern "C" fn f_sync_reg(_: *const Descriptor) {}
+/// Whether a request is complete, or not active.
+///
+/// # Safety
+/// The request is one of the library.
+pub(super) unsafe fn is_complete(request: i32) -> bool {
+    let mut is_complete = 0;
+    // SAFETY: the result is a local, and no status is asked for.
+    let code = unsafe {
+        let request = handle::find::<handle::Request>(request);
+        profiling::MPI_Request_get_status(request, &mut is_complete, core::ptr::null_mut())
+    };
+    code == MPI_SUCCESS && is_complete != 0
+}
+
+fn shape(array: &Descriptor) -> String {
+    // SAFETY: the compiler made the descriptor.
+    let dimensions = unsafe { array.dimensions() };
+    let extents: Vec<String> = (dimensions.iter())
+        .map(|it| it.extent.to_string())
+        .collect();
+    extents.join(" x ")
+}
+
+/// An error code if a call would use a buffer that is not allocated.
+///
+/// # Safety
+/// As the C functions.
+#[cold]
+pub(crate) unsafe fn missing(
+    call: &str,
+    object: Object,
+    argument: &str,
+    used: impl FnOnce() -> Option<Used>,
+) -> Result<(), i32> {
+    match used() {
+        Some(used) if !used.is_nothing() => {
+            let sentence = format!("{call}: '{argument}' is not allocated");
+            // SAFETY: the caller's promise.
+            Err(unsafe { object.raise(MPI_ERR_BUFFER, &sentence) })
+        }
+        _ => Ok(()),
+    }
+}

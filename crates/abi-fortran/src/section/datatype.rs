@@ -2,18 +2,16 @@
 //! Datatypes of sections.
 //!
 //! The first elements of a section in the order of the array: whole planes of the outermost dimension, then the same of the rest of
-//! one plane. A plane is a vector of planes one dimension below, by distances in bytes, so extents of datatypes play no part.
+//! one plane, then a part of one element. A plane is a vector of planes one dimension below, by distances in bytes, so extents of datatypes play no part.
 
-use std::mem::ManuallyDrop;
+use mpi_abi_sys::constants::{MPI_BYTE, MPI_SUCCESS};
 
-use mpi_abi_sys::constants::MPI_SUCCESS;
-
-use super::buffer::Dimension;
+use super::descriptor::Dimension;
 use crate::handle;
 use crate::library::profiling as mpi;
 
-/// A datatype that is freed with its owner.
-struct Datatype(usize);
+/// A datatype that is freed with its owner. Operations that use it keep it.
+pub(super) struct Datatype(usize);
 
 impl Drop for Datatype {
     fn drop(&mut self) {
@@ -27,10 +25,16 @@ impl Datatype {
         let mut made = handle::null::<handle::Datatype>();
         (make(&mut made) == MPI_SUCCESS).then(|| Self(made))
     }
+
+    /// The integer.
+    pub(super) fn int(&self) -> i32 {
+        // SAFETY: the datatype is one of the library.
+        unsafe { handle::int::<handle::Datatype>(self.0) }
+    }
 }
 
-/// The datatype of `count` elements of a predefined datatype, which are the first of a section; none if they are not whole elements
-/// of the section, or more than it has. The caller frees it.
+/// The datatype of `count` items of a predefined datatype, which lie in the first elements of a section; none if the datatype is
+/// not predefined or has gaps, or if they are more than the section has. Items across the ends of elements travel as bytes.
 ///
 /// # Safety
 /// As the C functions.
@@ -40,24 +44,28 @@ pub(super) unsafe fn of_section(
     dimensions: &[Dimension],
     count: i64,
     datatype: i32,
-) -> Option<usize> {
+) -> Option<Datatype> {
     // SAFETY: results are locals; a predefined datatype is valid.
     unsafe {
-        let predefined = usize::try_from(datatype).ok().filter(|it| *it < 4096)?;
+        let mut predefined = usize::try_from(datatype).ok().filter(|it| *it < 4096)?;
         let (mut size, mut lower_bound, mut extent) = (0, 0, 0);
         let known = mpi::MPI_Type_size(predefined, &mut size) == MPI_SUCCESS
             && mpi::MPI_Type_get_extent(predefined, &mut lower_bound, &mut extent) == MPI_SUCCESS;
-        let item_bytes = usize::try_from(size).ok().filter(|it| *it > 0)?;
+        let mut item_bytes = usize::try_from(size).ok().filter(|it| *it > 0)?;
         let bytes = usize::try_from(count).ok()?.checked_mul(item_bytes)?;
-        let is_whole =
-            element_bytes.is_multiple_of(item_bytes) && bytes.is_multiple_of(element_bytes);
-        if !known || extent != size as isize || !is_whole {
+        if !known || extent != size as isize {
             return None;
         }
-        let items = i32::try_from(element_bytes / item_bytes).ok()?;
-        let element = Datatype::new(|made| mpi::MPI_Type_contiguous(items, predefined, made))?;
+        if !element_bytes.is_multiple_of(item_bytes) {
+            (predefined, item_bytes) = (MPI_BYTE, 1);
+        }
+        let element = contiguous(element_bytes / item_bytes, predefined)?;
         let planes = planes(&element, dimensions)?;
-        let parts = parts(&element, &planes, dimensions, bytes / element_bytes)?;
+        let (mut parts, place) = parts(&element, &planes, dimensions, bytes / element_bytes)?;
+        let rest = bytes % element_bytes / item_bytes;
+        if rest > 0 {
+            parts.push((place, contiguous(rest, predefined)?));
+        }
         let lengths = vec![1; parts.len()];
         let (places, types): (Vec<isize>, Vec<&Datatype>) = parts
             .iter()
@@ -74,12 +82,15 @@ pub(super) unsafe fn of_section(
                 made,
             )
         })?;
-        if mpi::MPI_Type_commit(&mut whole.0) != MPI_SUCCESS {
-            return None;
-        }
-        // The caller owns it now.
-        Some(ManuallyDrop::new(whole).0)
+        (mpi::MPI_Type_commit(&mut whole.0) == MPI_SUCCESS).then_some(whole)
     }
+}
+
+/// Items of a predefined datatype without gaps.
+fn contiguous(count: usize, predefined: usize) -> Option<Datatype> {
+    let count = i32::try_from(count).ok()?;
+    // SAFETY: a predefined datatype is valid.
+    Datatype::new(|made| unsafe { mpi::MPI_Type_contiguous(count, predefined, made) })
 }
 
 /// The hvector of `count` elements of a datatype whose starts are `stride_bytes` apart; `None` where the library refuses it.
@@ -103,13 +114,13 @@ fn planes(element: &Datatype, dimensions: &[Dimension]) -> Option<Vec<Datatype>>
     Some(planes)
 }
 
-/// The parts that the first `count` elements are, and where they start.
+/// The parts that the first `count` elements are with the places where they start, and the place of the element behind them.
 fn parts(
     element: &Datatype,
     planes: &[Datatype],
     dimensions: &[Dimension],
     count: usize,
-) -> Option<Vec<(isize, Datatype)>> {
+) -> Option<(Vec<(isize, Datatype)>, isize)> {
     let mut parts = Vec::new();
     let (mut left, mut place) = (count, 0);
     for (index, dimension) in dimensions.iter().enumerate().rev() {
@@ -129,5 +140,5 @@ fn parts(
         }
         left %= plane;
     }
-    Some(parts)
+    Some((parts, place))
 }

@@ -5,14 +5,26 @@
 //! each dimension lower bound, extent and distance in bytes.
 //!
 //! A buffer whose elements follow each other is passed as it is. A section of an array is one of MPI's virtual contiguous buffers
-//! (MPI-5.0, section 19.1.12): a call that has finished with its buffers when it returns gets a copy of the elements, whatever its
-//! count and its datatype are. A call that goes on behind its return gets a datatype that describes the section, if the program's
-//! own is predefined and count and datatype mean whole elements of it (`described`); any other one refuses sections.
+//! (MPI-5.0, section 19.1.12), and so is each call's count, datatype and displacement. What a call gets in its place:
 //!
-//! [`buffer`] has the descriptors and what calls get, [`datatype`] the datatypes of sections. The entry points of `mpi_f08` are
-//! generated and use the functions below; `tests/fortran/faces.f90` passes sections of all kinds.
+//! | call | what it gets |
+//! |---|---|
+//! | uses no more than the elements at the start that follow each other | the address |
+//! | nonblocking and one-sided, with a count and a predefined datatype for all of the buffer | the address, and a datatype of the section |
+//! | other, until it returns, until its request completes, or until the other half of a split call on a file | a copy of the elements |
+//! | other one-sided calls, and calls that lend memory to MPI | an error |
+//!
+//! [`descriptor`] has the descriptors, [`used`] computes which bytes a call uses, [`buffer`] finds what it gets, [`mod@datatype`] and
+//! [`mod@copy`] make that, and [`pending`] keeps the copies of operations under way. The entry points of `mpi_f08` are generated and
+//! use the functions below; `tests/fortran/sections.f90` passes sections in all kinds of calls.
 
 mod buffer;
+mod copy;
 mod datatype;
+mod descriptor;
+mod pending;
+pub(crate) mod used;
 
-pub(crate) use buffer::{Descriptor, described, for_call, lasting, refuse};
+pub(crate) use buffer::{Buffers, Life, Object, missing};
+pub(crate) use descriptor::{Descriptor, address, is_in_place, is_section};
+pub(crate) use pending::{begun, completing, ended, released, settle, starting};

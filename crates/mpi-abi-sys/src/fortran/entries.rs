@@ -7,8 +7,10 @@
 use std::fmt::Write as _;
 
 use super::constants::SENTINELS;
+use super::descriptors::{add_descriptor_entry, raises_on};
 use super::faces::{block_name, module_symbol};
 use super::procedure::{Argument, HANDLES, Procedure, Role, procedures};
+use super::used::used;
 use crate::generate::declared;
 use crate::table::Intent;
 
@@ -113,7 +115,7 @@ pub fn entries(prefix: &str) -> String {
 }
 
 /// The Rust type of an argument as Fortran passes it.
-fn rust_type(argument: &Argument) -> &'static str {
+pub(super) fn rust_type(argument: &Argument) -> &'static str {
     match argument.role {
         Role::Buffer | Role::Detached => "*mut c_void",
         Role::Callback => "usize",
@@ -125,7 +127,7 @@ fn rust_type(argument: &Argument) -> &'static str {
 }
 
 /// A Rust name that no keyword and no local of the bodies has.
-fn rust_name(argument: &Argument) -> String {
+pub(super) fn rust_name(argument: &Argument) -> String {
     format!("a_{}", argument.name)
 }
 
@@ -179,73 +181,6 @@ fn add_entry(text: &mut String, procedure: &Procedure, prefix: &str) {
     }
 }
 
-/// An entry point whose buffers are descriptors: finds their addresses and calls the other one.
-fn add_descriptor_entry(text: &mut String, procedure: &Procedure, prefix: &str) {
-    let name = procedure.function.name;
-    let short = procedure.short_name().to_lowercase();
-    let base = format!("{}mpi_{short}", prefix.to_lowercase());
-    let symbol = descriptor_symbol(procedure, prefix);
-    let (mut before, mut after) = (String::new(), String::new());
-    let mut declared = Vec::new();
-    // Names in the place of arguments.
-    let mut replaced: Vec<(String, String)> = Vec::new();
-    for argument in &procedure.arguments {
-        let (rust, keyword) = (rust_name(argument), &argument.name);
-        if argument.role != Role::Buffer {
-            declared.push(format!("{rust}: {}", rust_type(argument)));
-            continue;
-        }
-        declared.push(format!("{rust}: *const section::Descriptor"));
-        let description = procedure.description_of(argument);
-        let find = match description {
-            _ if procedure.ends_with_buffers() => format!("for_call({rust})"),
-            None => format!("lasting({rust})"),
-            Some([count, datatype]) => {
-                let (count, datatype) = (rust_name(count), rust_name(datatype));
-                format!("described({rust}, i64::from(*{count}), *{datatype})")
-            }
-        };
-        let _ = writeln!(
-            before,
-            "        let Some(b_{keyword}) = section::{find} else {{\n            \
-             return section::refuse(\"{prefix}{name}\", \"{keyword}\", {rust}, ierror);\n        }};"
-        );
-        replaced.push((rust, format!("b_{keyword}.address()")));
-        for (argument, of) in description.into_iter().flatten().zip(["count", "datatype"]) {
-            let (rust, local) = (rust_name(argument), format!("n_{}", argument.name));
-            let _ = writeln!(
-                before,
-                "        let mut {local} = b_{keyword}.{of}(*{rust});"
-            );
-            replaced.push((rust, format!("&mut {local}")));
-        }
-        if procedure.ends_with_buffers() && argument.is_stored() {
-            let _ = writeln!(after, "        b_{keyword}.give_back();");
-        }
-    }
-    declared.push("ierror: *mut i32".to_owned());
-    let passed = procedure.arguments.iter().map(|argument| {
-        let rust = rust_name(argument);
-        let found = replaced.iter().find(|(name, _)| *name == rust);
-        found.map_or(rust, |(_, instead)| instead.clone())
-    });
-    let passed: Vec<String> = passed.chain(["ierror".to_owned()]).collect();
-    let _ = writeln!(
-        text,
-        "#[unsafe(export_name = \"{symbol}\")]\nunsafe extern \"C\" fn {base}_by_descriptor({}) {{\n    \
-         // SAFETY: the caller keeps MPI's rules for the arguments; compilers pass descriptors of the buffers.\n    \
-         unsafe {{\n{before}        {base}({});\n{after}    }}\n}}",
-        declared.join(", "),
-        passed.join(", ")
-    );
-}
-
-/// The symbol of an entry point whose buffers are descriptors.
-pub(super) fn descriptor_symbol(procedure: &Procedure, prefix: &str) -> String {
-    let short = procedure.short_name().to_lowercase();
-    format!("{}mpirp_{short}_cfi", prefix.to_lowercase())
-}
-
 /// The arguments of a body by hand, or of another entry point: all that the entry point has.
 fn passed(procedure: &Procedure) -> String {
     let mut all: Vec<String> = procedure.arguments.iter().map(rust_name).collect();
@@ -275,6 +210,9 @@ fn body(procedure: &Procedure) -> String {
     for argument in &procedure.arguments {
         steps.convert(procedure, argument);
     }
+    if ends_split(procedure) {
+        steps.last.push("section::ended(*a_fh, code);".to_owned());
+    }
     let mut given = steps.given.into_iter();
     // The C function may have parameters that the procedure has not.
     let parameters = procedure.function.typed_parameters();
@@ -301,7 +239,7 @@ fn body(procedure: &Procedure) -> String {
         let _ = writeln!(text, "        {step}");
     }
     let _ = writeln!(text, "        let code = {call};");
-    for step in steps.after {
+    for step in steps.after.iter().chain(&steps.last) {
         let _ = writeln!(text, "        {step}");
     }
     text.push_str(if procedure.has_ierror() {
@@ -312,19 +250,25 @@ fn body(procedure: &Procedure) -> String {
     text
 }
 
+/// Whether it is the other half of a split collective call on a file.
+fn ends_split(procedure: &Procedure) -> bool {
+    procedure.function.chapter == "io" && procedure.function.name.ends_with("_end")
+}
+
 /// What happens around the call of the C function.
 #[derive(Default)]
 struct Steps {
     before: Vec<String>,
     given: Vec<String>,
     after: Vec<String>,
+    last: Vec<String>,
 }
 
 impl Steps {
     fn convert(&mut self, procedure: &Procedure, argument: &Argument) {
         let name = rust_name(argument);
         match argument.role {
-            Role::Buffer => self.given.push(format!("sentinel::buffer({name})")),
+            Role::Buffer => self.buffer(procedure, argument, &name),
             Role::Weight => self.given.push(format!("sentinel::weights({name})")),
             Role::Address | Role::ExtraState | Role::Attribute | Role::Detached => {
                 self.given.push(format!("{name}.cast()"));
@@ -346,7 +290,57 @@ impl Steps {
         }
     }
 
+    fn buffer(&mut self, procedure: &Procedure, argument: &Argument, name: &str) {
+        if ends_split(procedure) {
+            self.given.push(format!("section::begun(*a_fh, {name})"));
+            return;
+        }
+        self.given.push(format!("sentinel::buffer({name})"));
+        let Some(used) = used(procedure, argument) else {
+            return;
+        };
+        // C takes the address of an array that is not allocated for MPI_BOTTOM.
+        self.before.push(format!(
+            "if {name}.is_null() && let Err(code) = section::missing(\"{}\", {}, \"{}\", || {used}) {{\n            \
+             return status::set(ierror, code);\n        }}",
+            procedure.function.name,
+            raises_on(procedure),
+            argument.name
+        ));
+    }
+
+    /// What happens to the copies of sections that requests have.
+    fn sections(&mut self, procedure: &Procedure, argument: &Argument, name: &str) {
+        let short = procedure.short_name();
+        let length = if argument.is_array {
+            length(procedure, argument)
+        } else {
+            "1".to_owned()
+        };
+        match short {
+            "Request_free" => self.before.push(format!("section::released(*{name});")),
+            "Start" | "Startall" => {
+                self.before
+                    .push(format!("section::starting({name}, {length});"));
+            }
+            _ if ["Wait", "Test", "Request_get_status"]
+                .iter()
+                .any(|head| short.starts_with(head)) =>
+            {
+                self.before.push(format!(
+                    "let k_sections = section::completing({name}, {length});"
+                ));
+                self.last
+                    .push(format!("section::settle(k_sections, {name});"));
+            }
+            _ => {}
+        }
+    }
+
     fn handle(&mut self, procedure: &Procedure, argument: &Argument, name: &str) {
+        if argument.handle_kind() == "Request" {
+            self.sections(procedure, argument, name);
+        }
         let kind = argument.handle_kind();
         let by_value = !argument.c.rust_type.starts_with('*');
         if by_value {

@@ -3,10 +3,10 @@
 
 use super::callbacks::{CALLBACKS, add_callbacks};
 use super::constants::{SENTINELS, add_integers, handles};
-use super::entries::descriptor_symbol;
+use super::descriptors::descriptor_symbol;
 use super::faces::{HEAD, add_any, module_symbol, result_type};
 use super::lines::Lines;
-use super::procedure::{Argument, Procedure, Role, procedures};
+use super::procedure::{Argument, Life, Procedure, Role, procedures};
 use crate::table::Intent;
 
 /// Functions that MPI deprecated before it had this module.
@@ -151,7 +151,7 @@ fn declaration(procedure: &Procedure, argument: &Argument) -> String {
         text.push_str(&format!(", INTENT({intent})"));
     }
     let is_vector = argument.is_array && !argument.is_stored();
-    if !procedure.ends_with_buffers()
+    if procedure.life() != Life::Call
         && outlives(procedure)
         && (argument.role == Role::Buffer || is_vector)
     {

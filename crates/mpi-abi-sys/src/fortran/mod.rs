@@ -7,15 +7,17 @@
 
 mod callbacks;
 mod constants;
+mod descriptors;
 mod entries;
 mod f08;
 mod faces;
 mod lines;
 mod procedure;
 mod types;
+mod used;
 
 pub use entries::{data_symbols, entries, library};
 pub use f08::mpi_f08_f90;
 pub use faces::{mpi_f90, mpif_h};
-pub use procedure::{Argument, Procedure, Role, procedures};
+pub use procedure::{Argument, Life, Procedure, Role, procedures};
 pub use types::types_f90;

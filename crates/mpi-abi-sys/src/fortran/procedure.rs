@@ -85,10 +85,39 @@ impl Argument {
         &self.declared_type
     }
 
+    /// Whether it is a number of items of a datatype.
+    pub(super) fn is_count(&self) -> bool {
+        self.role == Role::Integer && !self.is_array && self.name.contains("count")
+    }
+
+    /// Whether it is one datatype.
+    pub(super) fn is_datatype(&self) -> bool {
+        self.base_type() == "MPI_Datatype" && !self.is_array
+    }
+
     /// Whether the call stores something there.
     pub fn is_stored(&self) -> bool {
         self.c.intent != Intent::In
     }
+}
+
+/// How long a call uses its buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// Until it returns.
+    Call,
+    /// Until the request that it makes is complete.
+    Request,
+    /// From each start of the request that it makes until that is complete.
+    Persistent,
+    /// Until the other half of a split collective call on the file.
+    Split,
+    /// Until the window is synchronised.
+    Epoch,
+    /// Until the program takes the memory back.
+    Memory,
+    /// Not at all: the call takes the address.
+    Address,
 }
 
 /// A Fortran procedure.
@@ -133,40 +162,52 @@ impl Procedure {
         self.has_buffer() && !self.has_text()
     }
 
-    /// Whether a call has finished with its buffers when it returns, so that it may be given a copy.
-    pub fn ends_with_buffers(&self) -> bool {
-        let makes_request =
-            |argument: &Argument| argument.base_type() == "MPI_Request" && argument.is_stored();
+    /// How long the call uses its buffers.
+    pub fn life(&self) -> Life {
         let name = self.function.name;
-        let lasts = [
-            "attach",
-            "_begin",
-            "_end",
-            "Get_address",
-            "Free_mem",
-            "_init",
-        ];
-        ["pt2pt", "coll", "datatype", "io"].contains(&self.function.chapter)
-            && !self.arguments.iter().any(makes_request)
-            && !lasts.iter().any(|part| name.contains(part))
+        let has_any = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+        let makes_request = (self.arguments.iter())
+            .any(|argument| argument.base_type() == "MPI_Request" && argument.is_stored());
+        if has_any(&["Get_address", "Free_mem", "Win_detach", "_end"]) {
+            return Life::Address;
+        }
+        match self.function.chapter {
+            "part" | "abi" => Life::Memory,
+            _ if has_any(&["attach", "Win_create"]) => Life::Memory,
+            "io" if name.contains("_begin") => Life::Split,
+            _ if makes_request && name.contains("_init") => Life::Persistent,
+            _ if makes_request => Life::Request,
+            "rma" => Life::Epoch,
+            _ => Life::Call,
+        }
     }
 
     /// The count and the datatype that describe all of a buffer, so that a datatype may stand for a section in a call that goes on
     /// behind its return.
     pub fn description_of(&self, buffer: &Argument) -> Option<[&Argument; 2]> {
         let name = self.function.name;
-        let is_whole = ["pt2pt", "rma"].contains(&self.function.chapter) || name.contains("cast");
-        let place = self
-            .arguments
-            .iter()
-            .position(|it| it.name == buffer.name)?;
-        let [count, datatype] = self.arguments.get(place + 1..place + 3)? else {
+        let is_whole =
+            ["pt2pt", "rma", "io"].contains(&self.function.chapter) || name.contains("cast");
+        let lasts = matches!(
+            self.life(),
+            Life::Request | Life::Persistent | Life::Split | Life::Epoch
+        );
+        let [count, datatype, ..] = self.behind(buffer) else {
             return None;
         };
-        let is_count = count.role == Role::Integer && !count.is_array;
-        let is_type = datatype.base_type() == "MPI_Datatype" && !datatype.is_array;
-        let lasts = !self.ends_with_buffers();
-        (is_whole && lasts && is_count && is_type).then_some([count, datatype])
+        (is_whole && lasts && count.is_count() && datatype.is_datatype())
+            .then_some([count, datatype])
+    }
+
+    /// The arguments behind a buffer.
+    pub(super) fn behind(&self, buffer: &Argument) -> &[Argument] {
+        let place = (self.arguments.iter()).position(|it| it.name == buffer.name);
+        place.map_or(&[], |place| &self.arguments[place + 1..])
+    }
+
+    /// The argument of a name.
+    pub(super) fn argument(&self, name: &str) -> Option<&Argument> {
+        self.arguments.iter().find(|argument| argument.name == name)
     }
 
     /// Whether an argument is a CHARACTER.
