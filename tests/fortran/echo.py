@@ -103,9 +103,26 @@ def given(function, argument):
     return (1 << 33 if argument.wide else 0) + 101 + argument.place
 
 
+def constant(argument, mode):
+    """What a program passes by a constant in a mode, and what C must get: a name for all faces, and a number."""
+    if not mode:
+        return None
+    if argument.role == "buffer":
+        return ("MPI_BOTTOM", 0) if mode == "bottom" else ("MPI_IN_PLACE", 1)
+    if argument.role == "status" and argument.intent == "out":
+        return ("MPI_STATUSES_IGNORE" if argument.is_array else "MPI_STATUS_IGNORE"), 0
+    if argument.kind == "WEIGHT":
+        return ("MPI_UNWEIGHTED", 10) if mode == "bottom" else ("MPI_WEIGHTS_EMPTY", 11)
+    return None
+
+
 def read(function, argument):
     """C expressions for what an argument holds when it arrives, and the numbers that they must be; nothing for results."""
     name = c_name(argument)
+    if argument.kind == "WEIGHT" and argument.intent == "out":
+        return [(f"(unsigned long){name} < 16 ? (long){name} : 0", 0)]
+    if argument.role == "status" and argument.intent == "out":
+        return [(f"{name} == 0", 0)]
     if argument.intent == "out" and argument.role != "buffer":
         return []
     place = argument.place
@@ -114,7 +131,7 @@ def read(function, argument):
             return [(f"(long){name}[{i}]", (1 << 32) + 5000 + 10 * place + i) for i in range(2)]
         return [(f"(long){'*' if argument.is_pointer else ''}{name}", (1 << 32) + 5000 + 10 * place)]
     if argument.role == "buffer":
-        return [(f"*(const int *){name}", 601 + place)]
+        return [(f"(unsigned long){name} < 16 ? (long){name} : *(const int *){name}", 601 + place)]
     if argument.role == "status":
         return [(f"{name}->MPI_SOURCE", 501 + place), (f"{name}->MPI_TAG", 521 + place)]
     if argument.role == "attribute":
@@ -128,6 +145,8 @@ def read(function, argument):
             return [(f"{name}[{i}][{j}]", 201 + place + 3 * i + j) for i in range(2) for j in range(3)]
         if argument.is_array:
             wide = 1 << 33 if argument.wide else 0
+            if argument.kind == "WEIGHT":
+                return [(f"(unsigned long){name} < 16 ? (long){name} : {name}[0]", 201 + 10 * place)]
             return [(f"(long){name}[{i}]", wide + 201 + 10 * place + i) for i in range(2)]
         return [(f"(long){'*' if argument.is_pointer else ''}{name}", given(function, argument))]
     return []
@@ -187,7 +206,10 @@ def library():
                 body.append(f'fprintf(out, " {argument.name}=[%s]", {c_name(argument)});')
             for expression, _ in read(function, argument):
                 body.append(f'fprintf(out, " {argument.name}=%ld", (long)({expression}));')
-            body.extend(statement for statement, _, _ in stores(function, argument))
+            stored = [statement for statement, _, _ in stores(function, argument)]
+            if stored and (argument.role == "status" or argument.kind == "WEIGHT"):
+                stored = [f"if ((unsigned long){c_name(argument)} >= 16) {{ {' '.join(stored)} }}"]
+            body.extend(stored)
         body.append('fprintf(out, "\\n"); fflush(out); return 0;')
         lines.append(f"int {function.name}({head}) {{ {' '.join(body)} }}")
         answer = ANSWERS.get(function.name[4:])
@@ -200,34 +222,47 @@ def library():
     return "\n".join(lines) + "\n"
 
 
-def calls(function):
+def calls(function, mode=""):
     """The line that the library must print for a call."""
     words = [function.name]
     for argument in function.arguments:
         if argument.role == "text" and argument.intent == "in":
             words.append(f"{argument.name}=[ab c]")
-        words.extend(f"{argument.name}={value}" for _, value in read(function, argument))
+        passed = constant(argument, mode)
+        for _, value in read(function, argument):
+            if passed:
+                value = int(passed[1] == 0) if argument.role == "status" else passed[1]
+            words.append(f"{argument.name}={value}")
     return " ".join(words)
 
 
-def results(function):
+def results(function, mode=""):
     """The line that the program must print behind a call."""
     words = [function.name]
     for argument in function.arguments:
+        if constant(argument, mode):
+            continue
         words.extend(f"{argument.name}={value}" for _, _, value in stores(function, argument))
     return " ".join(words)
 
 
 class Program:
-    """A Fortran program that makes all calls through a face."""
+    """A Fortran program that makes all calls through a face. With a mode, it makes those that take constants of MPI in the place of
+    buffers, statuses and weights: "bottom" or "in place"."""
 
-    def __init__(self, face, by_keyword):
-        self.face, self.by_keyword = face, by_keyword
+    def __init__(self, face, by_keyword, mode=""):
+        self.face, self.by_keyword, self.mode = face, by_keyword, mode
         self.modern = face == "mpi_f08"
         self.lines = []
 
     def names(self):
-        return [f for f in functions() if not (self.modern and f.name[4:] in NOT_IN_F08)]
+        found = [f for f in functions() if not (self.modern and f.name[4:] in NOT_IN_F08)]
+        if self.mode:
+            found = [f for f in found if any(constant(argument, self.mode) for argument in f.arguments)]
+        if self.mode == "in place":
+            # The datatypes of what is not sent are not read.
+            found = [f for f in found if not any(argument.name == "sendtypes" for argument in f.arguments)]
+        return found
 
     def variable(self, argument, i=None):
         """The Fortran variable that an argument is; an entry of it if `i` is given."""
@@ -295,7 +330,9 @@ class Program:
         words = []
         for argument in function.arguments:
             keyword = {"indx": "index"}.get(c_name(argument), c_name(argument))
-            words.append(f"{keyword}={self.variable(argument)}" if self.by_keyword else self.variable(argument))
+            passed = constant(argument, self.mode)
+            value = passed[0] if passed else self.variable(argument)
+            words.append(f"{keyword}={value}" if self.by_keyword else value)
         if self.by_keyword:
             words.reverse()
         if error:
@@ -327,7 +364,7 @@ class Program:
                 add(f"if (e /= 0) print '(a)', 'ierror of {function.name}'")
             add(f"write (*, '(a)', advance='no') '{function.name}'")
             for argument in function.arguments:
-                for _, (what, _, i), _ in stores(function, argument):
+                for _, (what, _, i), _ in [] if constant(argument, self.mode) else stores(function, argument):
                     expression = self.variable(argument, i)
                     if what == "text":
                         form, expression = "a,a", f"trim({expression})"

@@ -33,9 +33,9 @@ def run(words, folder, settings=None):
     return done.stdout, done.returncode
 
 
-def echoed(prefix, folder, face, by_keyword):
+def echoed(prefix, folder, face, by_keyword, mode):
     """What is wrong with the calls of a face."""
-    program = echo.Program(face, by_keyword)
+    program = echo.Program(face, by_keyword, mode)
     (folder / "echo.f90").write_text(program.text(), encoding="utf-8")
     printed, status = run([prefix / "bin/mpifort", "-O0", "echo.f90", "-o", "echo"], folder)
     if status != 0:
@@ -44,8 +44,8 @@ def echoed(prefix, folder, face, by_keyword):
     wrong = [f"exit status {status}"] if status else []
     arrived = (folder / "calls").read_text(encoding="utf-8").splitlines()
     returned = [line.strip() for line in printed.splitlines() if line.strip()]
-    for title, found, expected in [("C got", arrived, [echo.calls(function) for function in program.names()]),
-                                   ("Fortran got", returned, [echo.results(function) for function in program.names()])]:
+    for title, found, expected in [("C got", arrived, [echo.calls(function, mode) for function in program.names()]),
+                                   ("Fortran got", returned, [echo.results(function, mode) for function in program.names()])]:
         wrong += [f"{title} '{one}', not '{other}'" for one, other in zip(found, expected) if one != other][:20]
         if len(found) != len(expected):
             wrong.append(f"{title} {len(found)} lines, not {len(expected)}: {found[-1:]}")
@@ -61,10 +61,12 @@ def all_echoed(prefix, folder):
     if status != 0:
         return 0, [printed[-3000:]]
     passed, wrong = 0, []
-    for face, by_keyword in [("mpif.h", False), ("mpi", False), ("mpi", True), ("mpi_f08", False), ("mpi_f08", True)]:
-        found = echoed(prefix, folder, face, by_keyword)
-        wrong += [f"echo of {face}{' by keyword' if by_keyword else ''}: {what}" for what in found]
-        passed += 0 if found else len(echo.Program(face, by_keyword).names())
+    ways = [("mpif.h", False, ""), ("mpi", False, ""), ("mpi", True, ""), ("mpi_f08", False, ""), ("mpi_f08", True, "")]
+    ways += [(face, False, mode) for face in ("mpif.h", "mpi", "mpi_f08") for mode in ("bottom", "in place")]
+    for face, by_keyword, mode in ways:
+        found = echoed(prefix, folder, face, by_keyword, mode)
+        wrong += [f"echo of {face}{' by keyword' if by_keyword else ''} {mode}: {what}" for what in found]
+        passed += 0 if found else len(echo.Program(face, by_keyword, mode).names())
     return passed, wrong
 
 

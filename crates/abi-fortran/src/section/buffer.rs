@@ -272,7 +272,8 @@ fn shape(array: &Descriptor) -> String {
     extents.join(" x ")
 }
 
-/// An error code if a call would use a buffer that is not allocated.
+/// An address in the place of a buffer that is not allocated, which C would take for `MPI_BOTTOM`; an error code if the call would
+/// use the buffer.
 ///
 /// # Safety
 /// As the C functions.
@@ -282,13 +283,14 @@ pub(crate) unsafe fn missing(
     object: Object,
     argument: &str,
     used: impl FnOnce() -> Option<Used>,
-) -> Result<(), i32> {
+) -> Result<*mut c_void, i32> {
     match used() {
-        Some(used) if !used.is_nothing() => {
+        None => Ok(core::ptr::null_mut()),
+        Some(used) if used.is_nothing() => Ok(core::ptr::dangling_mut::<u128>().cast()),
+        Some(_) => {
             let sentence = format!("{call}: '{argument}' is not allocated");
             // SAFETY: the caller's promise.
             Err(unsafe { object.raise(MPI_ERR_BUFFER, &sentence) })
         }
-        _ => Ok(()),
     }
 }

@@ -292,7 +292,8 @@ impl Steps {
 
     fn buffer(&mut self, procedure: &Procedure, argument: &Argument, name: &str) {
         if ends_split(procedure) {
-            self.given.push(format!("section::begun(*a_fh, {name})"));
+            self.given
+                .push(format!("sentinel::buffer(section::begun(*a_fh, {name}))"));
             return;
         }
         self.given.push(format!("sentinel::buffer({name})"));
@@ -300,13 +301,20 @@ impl Steps {
             return;
         };
         // C takes the address of an array that is not allocated for MPI_BOTTOM.
+        self.before.push(format!("let mut {name} = {name};"));
+        self.before.push(format!("if {name}.is_null() {{"));
         self.before.push(format!(
-            "if {name}.is_null() && let Err(code) = section::missing(\"{}\", {}, \"{}\", || {used}) {{\n            \
-             return status::set(ierror, code);\n        }}",
+            "    match section::missing(\"{}\", {}, \"{}\", || {used}) {{",
             procedure.function.name,
             raises_on(procedure),
             argument.name
         ));
+        self.before
+            .push(format!("        Ok(instead) => {name} = instead,"));
+        self.before
+            .push("        Err(code) => return status::set(ierror, code),".to_owned());
+        self.before.push("    }".to_owned());
+        self.before.push("}".to_owned());
     }
 
     /// What happens to the copies of sections that requests have.
