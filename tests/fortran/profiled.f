@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: MIT OR Apache-2.0
-! RANKS: 2 RANKPOINT_LAUNCH_PLAIN_MPIF=1 -std=legacy
+! RANKS: 2 RANKPOINT_LAUNCH_PLAIN_MPIF=1 gfortran:-std=legacy
 ! An old program: it profiles a procedure of MPI, declares another EXTERNAL, and passes scalars for arrays.
       SUBROUTINE MPI_SEND(BUF, COUNT, DATATYPE, DEST, TAG, COMM, IERROR)
       INCLUDE 'mpif.h'

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Compiles programs with each face of the Fortran bindings and runs them.
 
-usage: run.py PREFIX FOLDER [--mpi=PREFIX]
+usage: run.py PREFIX FOLDER [--mpi=PREFIX] [--every-compiler]
 
 PREFIX is where Rankpoint is installed, FOLDER a place to work in. The echo test calls every procedure on a library that prints what
 arrives (echo.py); the programs of this folder run on Rankpoint, and with --mpi= on another MPI of the standard ABI, too. The first
-line of a program says with how many ranks it runs and what else it is compiled with. The last line printed is "N passed, N failed, N
-skipped"; "skipped: WHY" and the exit status 77 where there is no Fortran compiler.
+line of a program says with how many ranks it runs and what else it is compiled with, NAME:FLAG only by compilers of that name.
+--every-compiler does all with the other compilers, too, that are here and can use every face. The last line printed is "N passed,
+N failed, N skipped"; "skipped: WHY" and the exit status 77 where there is no Fortran compiler.
 """
 
 import os
@@ -22,6 +23,8 @@ import usage
 
 HERE = Path(__file__).parent
 LIMIT_S = "60"
+# Beside the one that mpifort takes.
+COMPILERS = ["gfortran-11", "gfortran-13", "gfortran-14", "flang-new-19", "flang-20"]
 
 
 def run(words, folder, settings=None):
@@ -33,11 +36,11 @@ def run(words, folder, settings=None):
     return done.stdout, done.returncode
 
 
-def echoed(prefix, folder, face, by_keyword, mode):
+def echoed(mpifort, folder, face, by_keyword, mode):
     """What is wrong with the calls of a face."""
     program = echo.Program(face, by_keyword, mode)
     (folder / "echo.f90").write_text(program.text(), encoding="utf-8")
-    printed, status = run([prefix / "bin/mpifort", "-O0", "echo.f90", "-o", "echo"], folder)
+    printed, status = run([*mpifort, "-O0", "echo.f90", "-o", "echo"], folder)
     if status != 0:
         return [printed[-3000:]]
     printed, status = run(["timeout", LIMIT_S, "./echo"], folder, {"LD_LIBRARY_PATH": str(folder / "lib")})
@@ -52,7 +55,7 @@ def echoed(prefix, folder, face, by_keyword, mode):
     return wrong
 
 
-def all_echoed(prefix, folder):
+def all_echoed(prefix, mpifort, folder):
     """The number of calls of all faces that arrived, and what is wrong."""
     (folder / "lib").mkdir(exist_ok=True)
     (folder / "echo.c").write_text(echo.library(), encoding="utf-8")
@@ -64,22 +67,24 @@ def all_echoed(prefix, folder):
     ways = [("mpif.h", False, ""), ("mpi", False, ""), ("mpi", True, ""), ("mpi_f08", False, ""), ("mpi_f08", True, "")]
     ways += [(face, False, mode) for face in ("mpif.h", "mpi", "mpi_f08") for mode in ("bottom", "in place")]
     for face, by_keyword, mode in ways:
-        found = echoed(prefix, folder, face, by_keyword, mode)
+        found = echoed(mpifort, folder, face, by_keyword, mode)
         wrong += [f"echo of {face}{' by keyword' if by_keyword else ''} {mode}: {what}" for what in found]
         passed += 0 if found else len(echo.Program(face, by_keyword, mode).names())
     return passed, wrong
 
 
-def programs(prefix, folder, launchers):
+def programs(mpifort, folder, launchers):
     """The number of programs that ran, and what is wrong."""
     passed, wrong = 0, []
+    compiler = run([*mpifort, "-showme:command"], folder)[0]
     for source in sorted([*HERE.glob("*.f90"), *HERE.glob("*.f")]):
         head = source.read_text(encoding="utf-8").splitlines()[1]
         ranks, *flags = head.partition("RANKS:")[2].split()
         settings = dict(flag.split("=") for flag in flags if flag.startswith("RANKPOINT_"))
-        flags = [flag for flag in flags if not flag.startswith("RANKPOINT_")]
+        flags = [flag.split(":") for flag in flags if not flag.startswith("RANKPOINT_")]
+        flags = [flag for *only, flag in flags if all(name in compiler for name in only)]
         program = folder / source.stem
-        printed, status = run([prefix / "bin/mpifort", source, *flags, "-o", program], folder, settings)
+        printed, status = run([*mpifort, source, *flags, "-o", program], folder, settings)
         if status != 0:
             wrong.append(f"{source.name} does not compile: {printed[-3000:]}")
             continue
@@ -99,17 +104,24 @@ def main():
     if not any(shutil.which(name) for name in ["gfortran", "flang", "flang-new", "flang-new-19"]):
         print("skipped: there is no Fortran compiler (Debian package gfortran)")
         sys.exit(77)
-    folder.mkdir(parents=True, exist_ok=True)
     launchers = [("Rankpoint", [prefix / "bin/mpiexec", "--timeout", LIMIT_S], {})]
     for option in options:
         other = Path(option[len("--mpi="):]).resolve()
         settings = {"LD_LIBRARY_PATH": str(other / "lib"), "MPIEXEC_TIMEOUT": LIMIT_S}
         launchers.append((str(other), [other / "bin/mpiexec"], settings))
-    counts = [all_echoed(prefix, folder), programs(prefix, folder, launchers)]
-    passed, wrong = sum(count for count, _ in counts), [what for _, all_wrong in counts for what in all_wrong]
-    print(f"  echo               {counts[0][0]} calls\n  programs           {counts[1][0]} runs")
-    for what in wrong:
-        print(what)
+    compilers = [name for name in COMPILERS if shutil.which(name)] if "--every-compiler" in sys.argv else []
+    passed, wrong = 0, []
+    for flags, place in [([], folder), *(([f"-fc={name}"], folder / name) for name in compilers)]:
+        place.mkdir(parents=True, exist_ok=True)
+        mpifort = [prefix / "bin/mpifort", *flags]
+        counts = [all_echoed(prefix, mpifort, place), programs(mpifort, place, launchers)]
+        passed += sum(count for count, _ in counts)
+        found = [what for _, all_wrong in counts for what in all_wrong]
+        wrong += found
+        print(" ".join(flags) or "usual compiler")
+        print(f"  echo               {counts[0][0]} calls\n  programs           {counts[1][0]} runs")
+        for what in found:
+            print(what)
     print(f"{passed} passed, {len(wrong)} failed, 0 skipped")
     sys.exit(bool(wrong))
 

@@ -140,6 +140,7 @@ fn build(compiler: &str) -> Result<PathBuf, String> {
             Err(error) => why = format!("{}: {error}", fresh.display()),
             Ok(()) => {
                 let outcome = compile(&file, &fresh).and_then(|()| {
+                    report_useless(compiler, &file, &fresh);
                     let place = folder.join(&key);
                     match std::fs::rename(&fresh, &place) {
                         // Another process may have built them meanwhile.
@@ -158,6 +159,27 @@ fn build(compiler: &str) -> Result<PathBuf, String> {
     Err(format!(
         "cannot make a folder for the modules of {compiler}: {why}"
     ))
+}
+
+/// Says, when modules are made for a compiler, which faces it cannot use.
+fn report_useless(compiler: &str, file: &Path, folder: &Path) {
+    let useless = FACES
+        .iter()
+        .filter(|face| face.check(file, folder, folder).is_err());
+    let names: Vec<&str> = useless.map(|face| face.name).collect();
+    for rest in ["face.f", "face.o"] {
+        // The modules are complete without them.
+        drop(std::fs::remove_file(folder.join(rest)));
+    }
+    if !names.is_empty() {
+        // There is nowhere else to report that this cannot be written.
+        let _ = writeln!(
+            std::io::stderr(),
+            "rankpoint: {compiler} cannot use {}; rankpoint fortran check --compiler={compiler} says why, and RANKPOINT_LAUNCH_PLAIN_MPIF=1 \
+             lets mpifort take the plain mpif.h",
+            names.join(", ")
+        );
+    }
 }
 
 /// Has a compiler read the sources in a folder.
@@ -184,42 +206,97 @@ fn ran(command: &mut Command) -> Result<(), String> {
     Err(first.join("\n"))
 }
 
-/// Programs that use one face each.
-const PROGRAMS: [(&str, &str); 3] = [
-    ("mpif.h", "      PROGRAM MAIN\n      INCLUDE 'mpif.h'\n"),
-    ("mpi", "      PROGRAM MAIN\n      USE mpi\n"),
-    ("mpi_f08", "      PROGRAM MAIN\n      USE mpi_f08\n"),
+/// A face, and a program that uses it.
+struct Face {
+    name: &'static str,
+    /// The folder of `mpif.h`, below that of the headers.
+    header: &'static str,
+    /// How the program gets the face.
+    head: &'static str,
+    /// Its calls with buffers: of two types, of two ranks, and a section where the face takes descriptors.
+    calls: &'static str,
+}
+
+/// Any compiler takes the first.
+const FACES: [Face; 4] = [
+    Face {
+        name: "plain mpif.h",
+        header: "rankpoint/plain",
+        head: "      INCLUDE 'mpif.h'\n",
+        calls: "",
+    },
+    Face {
+        name: "mpif.h",
+        header: ".",
+        head: "      INCLUDE 'mpif.h'\n",
+        calls: ANY_BUFFERS,
+    },
+    Face {
+        name: "mpi",
+        header: ".",
+        head: "      USE mpi\n",
+        calls: ANY_BUFFERS,
+    },
+    Face {
+        name: "mpi_f08",
+        header: ".",
+        head: "      USE mpi_f08\n",
+        calls: SECTIONS,
+    },
 ];
 
-/// What each program does.
-const CALLS: &str = "      INTEGER IERROR\n      CALL MPI_INIT(IERROR)\n      CALL MPI_FINALIZE(IERROR)\n      END\n";
+const ANY_BUFFERS: &str = "      CALL MPI_SEND(X, 4, MPI_REAL, 0, 1, MPI_COMM_SELF, IERROR)
+      CALL MPI_SEND(N, 1, MPI_INTEGER, 0, 1, MPI_COMM_SELF, IERROR)
+";
+
+const SECTIONS: &str = "      CALL MPI_SEND(X(1,:), 2, MPI_REAL, 0, 1, MPI_COMM_SELF)
+      CALL MPI_SEND(N, 1, MPI_INTEGER, 0, 1, MPI_COMM_SELF)
+";
+
+impl Face {
+    /// The program.
+    fn program(&self) -> String {
+        // USE stands before declarations, INCLUDE with them.
+        let Self { head, calls, .. } = self;
+        format!(
+            "      PROGRAM MAIN\n{head}      INTEGER IERROR, N\n      REAL X(2,2)\n      CALL MPI_INIT(IERROR)\n{calls}      \
+             CALL MPI_FINALIZE(IERROR)\n      END\n"
+        )
+    }
+
+    /// Has a compiler compile the program; an error is what it said first.
+    fn check(&self, compiler: &Path, modules: &Path, folder: &Path) -> Result<(), String> {
+        let program = folder.join("face.f");
+        std::fs::write(&program, self.program())
+            .map_err(|error| format!("{}: {error}", program.display()))?;
+        let header = settings::installed("include")?.join(self.header);
+        ran(Command::new(compiler)
+            .arg("-I")
+            .arg(modules)
+            .arg("-I")
+            .arg(&header)
+            .arg("-c")
+            .arg(&program)
+            .arg("-o")
+            .arg(folder.join("face.o")))
+    }
+}
 
 fn check(compiler: &str) -> Result<String, String> {
     let (file, modules) = (found(compiler)?, build(compiler)?);
-    let header = settings::installed("include")?;
     let mut text = format!(
-        "compiler  {}\nmodules   {}\n",
+        "compiler      {}\nmodules       {}\n",
         file.display(),
         modules.display()
     );
     let folder = measure::temporary::folder("fortran")?;
-    let program = folder.join("face.f");
     let mut failed = 0;
-    for (face, head) in PROGRAMS {
-        std::fs::write(&program, format!("{head}{CALLS}"))
-            .map_err(|error| format!("{}: {error}", program.display()))?;
-        let outcome = ran(Command::new(&file)
-            .arg("-I")
-            .arg(&modules)
-            .arg("-I")
-            .arg(&header)
-            .arg("-fsyntax-only")
-            .arg(&program));
-        match outcome {
-            Ok(()) => text += &format!("{face:9} works\n"),
+    for face in &FACES {
+        match face.check(&file, &modules, &folder) {
+            Ok(()) => text += &format!("{:13} works\n", face.name),
             Err(why) => {
                 failed += 1;
-                text += &format!("{face:9} does not compile: {why}\n");
+                text += &format!("{:13} does not compile: {why}\n", face.name);
             }
         }
     }

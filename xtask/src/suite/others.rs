@@ -76,9 +76,9 @@ pub(super) fn fortran(scope: Scope) -> Result<Found, String> {
     let ours = Suite {
         name: "Fortran",
         script: "tests/fortran/run.py",
-        arguments: [&[]; 2],
+        arguments: [&[], &["--every-compiler"]],
         needs: &[tools::CC, tools::FORTRAN, tools::PYTHON],
-        limit_s: 600,
+        limit_s: 1200,
     };
     let peer = Peer::find("mpich").ok_or("no peer is called mpich")?;
     let other = match scope {
