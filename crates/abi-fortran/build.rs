@@ -27,6 +27,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // The MPI library beside it, unless the program or LD_LIBRARY_PATH bring another.
     println!("cargo:rustc-cdylib-link-arg=-Wl,--enable-new-dtags,-rpath,$ORIGIN");
     println!("cargo:rustc-cdylib-link-arg=-Wl,--no-as-needed");
+    // Line tables of generated code would be most of the file; backtraces have the names of the procedures all the same.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,--strip-all");
     println!("cargo:rustc-cdylib-link-arg={}", stand_in(&out)?.display());
     Ok(())
 }

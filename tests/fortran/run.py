@@ -23,6 +23,9 @@ import usage
 
 HERE = Path(__file__).parent
 LIMIT_S = "60"
+# The library may be this large, and needs no other libraries: above all none of a Fortran compiler.
+MOST_BYTES = 3_000_000
+NEEDED = ("libmpi_abi.so", "libc.so", "libgcc_s.so", "ld-linux")
 # Beside the one that mpifort takes.
 COMPILERS = ["gfortran-11", "gfortran-13", "gfortran-14", "flang-new-19", "flang-20"]
 
@@ -73,6 +76,18 @@ def all_echoed(prefix, mpifort, folder):
     return passed, wrong
 
 
+def library(prefix):
+    """What is wrong with the library itself: its size, and what it needs."""
+    path = prefix / "lib/libmpifort_rankpoint.so.1"
+    wrong = []
+    if path.stat().st_size > MOST_BYTES:
+        wrong.append(f"{path} has {path.stat().st_size} bytes, and may have {MOST_BYTES}")
+    printed, _ = run(["readelf", "-d", path], prefix)
+    needed = [line.split("[")[1].rstrip("]") for line in printed.splitlines() if "(NEEDED)" in line]
+    wrong += [f"{path} needs {name}" for name in needed if not name.startswith(NEEDED)]
+    return wrong if needed else [f"readelf does not say what {path} needs"]
+
+
 def programs(mpifort, folder, launchers):
     """The number of programs that ran, and what is wrong."""
     passed, wrong = 0, []
@@ -110,18 +125,17 @@ def main():
         settings = {"LD_LIBRARY_PATH": str(other / "lib"), "MPIEXEC_TIMEOUT": LIMIT_S}
         launchers.append((str(other), [other / "bin/mpiexec"], settings))
     compilers = [name for name in COMPILERS if shutil.which(name)] if "--every-compiler" in sys.argv else []
-    passed, wrong = 0, []
+    passed, wrong = 0, library(prefix)
     for flags, place in [([], folder), *(([f"-fc={name}"], folder / name) for name in compilers)]:
         place.mkdir(parents=True, exist_ok=True)
         mpifort = [prefix / "bin/mpifort", *flags]
         counts = [all_echoed(prefix, mpifort, place), programs(mpifort, place, launchers)]
         passed += sum(count for count, _ in counts)
-        found = [what for _, all_wrong in counts for what in all_wrong]
-        wrong += found
+        wrong += [what for _, all_wrong in counts for what in all_wrong]
         print(" ".join(flags) or "usual compiler")
         print(f"  echo               {counts[0][0]} calls\n  programs           {counts[1][0]} runs")
-        for what in found:
-            print(what)
+    for what in wrong:
+        print(what)
     print(f"{passed} passed, {len(wrong)} failed, 0 skipped")
     sys.exit(bool(wrong))
 
