@@ -113,6 +113,19 @@ def programs(mpifort, folder, launchers):
     return passed, wrong
 
 
+def plugins(prefix, mpifort, folder):
+    """What is wrong with two plugins that Python loads, each RTLD_LOCAL."""
+    paths = []
+    for source in sorted((HERE / "plugins").glob("*.f90")):
+        paths.append(folder / f"lib{source.stem}.so")
+        printed, status = run([*mpifort, "-shared", "-fPIC", source, "-o", paths[-1]], folder)
+        if status != 0:
+            return [f"{source.name} does not compile: {printed[-3000:]}"]
+    words = [prefix / "bin/mpiexec", "--timeout", LIMIT_S, "-n", "2", sys.executable, HERE / "plugins/load.py", *paths]
+    printed, status = run(words, folder, {"LD_LIBRARY_PATH": str(prefix / "lib")})
+    return [] if status == 0 and "PASS" in printed else [f"plugins: exit status {status}: {printed[-2000:]}"]
+
+
 def main():
     options = [word for word in sys.argv[1:] if word.startswith("--mpi=")]
     prefix, folder = [Path(word).resolve() for word in sys.argv[1:] if not word.startswith("--")]
@@ -132,6 +145,8 @@ def main():
         counts = [all_echoed(prefix, mpifort, place), programs(mpifort, place, launchers)]
         passed += sum(count for count, _ in counts)
         wrong += [what for _, all_wrong in counts for what in all_wrong]
+        found = plugins(prefix, mpifort, place)
+        passed, wrong = passed + (not found), wrong + found
         print(" ".join(flags) or "usual compiler")
         print(f"  echo               {counts[0][0]} calls\n  programs           {counts[1][0]} runs")
     for what in wrong:

@@ -8,12 +8,14 @@ PREFIX is where Rankpoint is installed, FOLDER a place to work in, whose build o
 file of mpi4py's test folder and the numbers of ranks that it has to pass on; NAME=VALUE is set for it, and -TEXT leaves out the
 tests whose names contain TEXT. Tests find NumPy, which makes most of them several times as long; with --quick those of the files
 marked +numpy alone. --flags are for mpiexec. --quick runs each file once, on the most ranks up to 4, files with the same settings in
-one job. The last line printed is "N passed, N failed, N skipped", counted in test functions and ranks.
+one job. Plugins in Fortran are loaded beside mpi4py where there is gfortran. The last line printed is "N passed, N failed, N
+skipped", counted in test functions and ranks.
 """
 
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -28,6 +30,7 @@ NUMPY = "numpy>=2,<3"
 # Its one source file takes minutes to optimise, and its tests spend their time in Python.
 CFLAGS = "-O0 -g0"
 LIMIT_S = 300
+PLUGINS = Path(__file__).resolve().parents[1] / "fortran/plugins"
 # More ranks than the cores of most machines, and few enough for Python.
 QUICK_RANKS = 4
 
@@ -114,6 +117,24 @@ def run(prefix, flags, sites, tests, names, ranks, settings, left_out):
     return sum(counted) - skipped, 0, skipped, done.stdout
 
 
+def fortran(prefix, folder, site):
+    """Passed, failed and skipped: two plugins in Fortran beside mpi4py, where there is a compiler; and what was printed."""
+    if not shutil.which("gfortran"):
+        return 0, 0, 1, "no gfortran"
+    paths = [folder / f"lib{source.stem}.so" for source in sorted(PLUGINS.glob("*.f90"))]
+    for path in paths:
+        command = [prefix / "bin/mpifort", "-fc=gfortran", "-shared", "-fPIC", PLUGINS / f"{path.stem[3:]}.f90", "-o", path]
+        subprocess.run([str(word) for word in command], check=True)
+    command = [prefix / "bin/mpiexec", "--timeout", LIMIT_S, "-n", 2, sys.executable, PLUGINS / "load.py", *paths]
+    environment = {**os.environ, "PYTHONPATH": str(site), "LD_LIBRARY_PATH": str(prefix / "lib")}
+    done = subprocess.run(
+        [str(word) for word in command], env=environment, text=True, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
+    )
+    passed = done.returncode == 0 and "PASS with mpi4py" in done.stdout
+    return int(passed), int(not passed), 0, done.stdout
+
+
 def main():
     quick = "--quick" in sys.argv[3:]
     flags = [word for option in sys.argv[3:] if option.startswith("--flags=") for word in shlex.split(option[8:])]
@@ -130,6 +151,9 @@ def main():
         if counts[1]:
             print(f"FAILED:\n{output}")
         total = [sum(pair) for pair in zip(total, counts)]
+    *counts, output = fortran(prefix, folder, site)
+    print(f"plugins in Fortran: {'failed: ' + output if counts[1] else 'as expected'}")
+    total = [sum(pair) for pair in zip(total, counts)]
     print("{} passed, {} failed, {} skipped".format(*total))
     sys.exit(total[1] != 0)
 
