@@ -11,9 +11,6 @@
 #include "../../xtask/src/install/mpi_rankpoint_inline.h"
 #include "promises.h"
 #include <unistd.h>
-/* Other libraries than the one that runs the program link it. */
-#pragma weak MPIX_Send_all_opts
-#pragma weak MPIX_Isend_all_opts
 
 static int rank, size, calls;
 
@@ -31,7 +28,7 @@ static int by_call(const void *buf, int count, MPI_Datatype datatype, int dest, 
         memset(out, 17 * rank + (int)sizeof(type), sizeof out);                     \
         memset(in, 99, sizeof in);                                                  \
         CHECK(x_Irecv_all_opts(in, 16, datatype, MPIX_COMM_1) == MPI_SUCCESS);      \
-        CHECK(mpix_inline_send(out, count, datatype, (rank + 1) % size, MPIX_COMM_1, by_call) == MPI_SUCCESS); \
+        CHECK(mpix_inline_send(by_call, out, count, datatype, (rank + 1) % size, MPIX_COMM_1) == MPI_SUCCESS); \
         CHECK(x_Comm_waitall(MPIX_COMM_1) == MPI_SUCCESS);                          \
         memset(out, 17 * ((rank + size - 1) % size) + (int)sizeof(type), sizeof out); \
         CHECK(memcmp(in, out, (count) * sizeof(type)) == 0);                        \
@@ -113,12 +110,34 @@ static void wrong_arguments(void)
     int word = 0, *nothing = NULL;
     __asm__("" : "+r"(nothing));
     expect(MPIX_Send_all_opts(nothing, 1, MPI_INT, 0, MPIX_COMM_1), MPI_ERR_BUFFER);
+    expect(MPIX_Send_all_opts(MPI_IN_PLACE, 1, MPI_INT, 0, MPIX_COMM_1), MPI_ERR_BUFFER);
+    expect(MPIX_Send_all_opts(MPI_BUFFER_AUTOMATIC, 1, MPI_INT, 0, MPIX_COMM_1), MPI_ERR_BUFFER);
     expect(MPIX_Send_all_opts(&word, -1, MPI_INT, 0, MPIX_COMM_1), MPI_ERR_COUNT);
     expect(MPIX_Send_all_opts(&word, 1, MPI_INT, size, MPIX_COMM_1), MPI_ERR_RANK);
     expect(MPIX_Isend_all_opts(&word, 1, MPI_INT, -1, MPIX_COMM_1), MPI_ERR_RANK);
     expect(MPIX_Isend_all_opts(&word, 1, MPI_DATATYPE_NULL, 0, MPIX_COMM_1), MPI_ERR_TYPE);
     expect(MPIX_Isend_all_opts(&word, 1, MPI_INT, 0, MPI_COMM_WORLD), MPI_ERR_COMM);
     expect(MPIX_Isend_all_opts(&word, 1, MPI_INT, 0, MPIX_COMM_2), MPI_ERR_COMM);
+}
+
+/* An empty message may have no buffer, which says nothing of the pointer; a buffer may be a compound literal. */
+__attribute__((noinline)) static int sends_nothing_from(const char *from)
+{
+    CHECK(MPIX_Send_all_opts(from, 0, MPI_BYTE, (rank + 1) % size, MPIX_COMM_1) == MPI_SUCCESS);
+    return from == NULL;
+}
+
+static void empty_messages(void)
+{
+    int in[2] = {-1, -1};
+    for (int i = 0; i < 3; ++i)
+        CHECK(x_Irecv_all_opts(in, 1, MPI_INT, MPIX_COMM_1) == MPI_SUCCESS);
+    CHECK(sends_nothing_from(NULL) && sends_nothing_from(NULL) && !sends_nothing_from("a"));
+    CHECK(x_Comm_waitall(MPIX_COMM_1) == MPI_SUCCESS);
+    CHECK(x_Irecv_all_opts(in, 2, MPI_INT, MPIX_COMM_1) == MPI_SUCCESS);
+    CHECK(MPIX_Send_all_opts((int[]){1, 2}, 2, MPI_INT, (rank + 1) % size, MPIX_COMM_1) == MPI_SUCCESS);
+    CHECK(x_Comm_waitall(MPIX_COMM_1) == MPI_SUCCESS);
+    CHECK(in[0] == 1 && in[1] == 2);
 }
 
 int main(int argc, char **argv)
@@ -138,6 +157,7 @@ int main(int argc, char **argv)
     /* Connects. */
     PASS_ON(int, 1, MPI_INT);
     types_and_lengths(is_open);
+    empty_messages();
     floods();
     sleepers();
     wrong_arguments();

@@ -2,11 +2,13 @@
  * MPIX_Send_all_opts and MPIX_Isend_all_opts of Rankpoint @VERSION@, compiled into the program: included in place of mpi_rankpoint.h, this
  * header makes them macros that write a message of up to 48 bytes into its receiver's ring without a call. That needs a constant count,
  * a constant predefined datatype of C, one of MPIX_COMM_n as a constant, and an optimising compiler with GCC's built-in functions.
- * Every other send goes to the library, and all of them do where threads may call at once, where messages are traced or checked, and
- * where the library that is loaded has another version of what this header describes. Profiling tools see only what goes to the library.
- */
+ * Every other send goes to the library, and all of them do where threads may call at once, where messages are traced or checked, under
+ * layers and tools of mpiexec, and where the library that is loaded has another version of what this header describes. Other profiling
+ * tools see only what goes to the library. */
 #ifndef MPI_RANKPOINT_INLINE_H
 #define MPI_RANKPOINT_INLINE_H
+/* Warnings for this file, such as those of older standards of C, are not the program's. */
+#pragma GCC system_header
 
 #include "mpi_rankpoint.h"
 #include <stddef.h>
@@ -18,6 +20,8 @@ extern "C" {
 #endif
 
 enum { MPIX_INLINE_VERSION = 1, MPIX_INLINE_KIND = 15, MPIX_INLINE_BYTES = 48, MPIX_INLINE_PLACES = 16 };
+/* MPI_BOTTOM, MPI_IN_PLACE and MPI_BUFFER_AUTOMATIC are addresses up to this one. */
+enum { MPIX_INLINE_CONSTANTS = 2 };
 
 /* A message in a ring. */
 struct mpix_inline_cell {
@@ -53,6 +57,9 @@ const void *MPIX_Inline_places(int version);
 /* Wakes the receiver of the last message; MPI_SUCCESS. */
 int MPIX_Inline_wake(int dest, MPI_Comm comm);
 #pragma weak MPIX_Inline_wake
+/* A program that asks MPIX_Query_rankpoint first also starts with a library that lacks these. */
+#pragma weak MPIX_Send_all_opts
+#pragma weak MPIX_Isend_all_opts
 
 /* No place has ranks before the library said so. */
 static const struct mpix_inline_place mpix_inline_none[MPIX_INLINE_PLACES] = {{0, 0, 0, 0, {0}}};
@@ -60,13 +67,23 @@ static const struct mpix_inline_place *mpix_inline_places = mpix_inline_none;
 
 __attribute__((constructor)) static void mpix_inline_start(void)
 {
-    const void *found = MPIX_Inline_places != 0 ? MPIX_Inline_places(MPIX_INLINE_VERSION) : 0;
+    /* Initialised by the loader: in code for a fixed address the linker gives a missing function one that is not null. */
+    static const void *(*volatile entry)(int) = MPIX_Inline_places;
+    const void *(*places)(int) = entry;
+    const void *found = places != 0 ? places(MPIX_INLINE_VERSION) : 0;
     if (found != 0)
         mpix_inline_places = (const struct mpix_inline_place *)found;
 }
 
+/* Also for inline functions of programs that are not static. */
+#ifdef __cplusplus
+#define MPIX_INLINE __attribute__((always_inline)) static inline
+#else
+#define MPIX_INLINE extern __inline__ __attribute__((always_inline, gnu_inline))
+#endif
+
 /* Bytes of an element of a predefined datatype of C; 0 of all others. */
-__attribute__((always_inline)) static inline size_t mpix_inline_bytes(MPI_Datatype type)
+MPIX_INLINE size_t mpix_inline_bytes(MPI_Datatype type)
 {
     return type == MPI_BYTE || type == MPI_CHAR || type == MPI_SIGNED_CHAR || type == MPI_UNSIGNED_CHAR || type == MPI_INT8_T ||
                    type == MPI_UINT8_T
@@ -83,8 +100,8 @@ __attribute__((always_inline)) static inline size_t mpix_inline_bytes(MPI_Dataty
                                                                                                              : 0;
 }
 
-__attribute__((always_inline)) static inline int mpix_inline_send(const void *buf, int count, MPI_Datatype type, int dest, MPI_Comm comm,
-                                                                  int (*call)(const void *, int, MPI_Datatype, int, MPI_Comm))
+MPIX_INLINE int mpix_inline_send(int (*call)(const void *, int, MPI_Datatype, int, MPI_Comm), const void *buf, int count,
+                                 MPI_Datatype type, int dest, MPI_Comm comm)
 {
     uintptr_t number = (uintptr_t)comm - (uintptr_t)MPIX_COMM_1;
     size_t each = mpix_inline_bytes(type);
@@ -92,12 +109,13 @@ __attribute__((always_inline)) static inline int mpix_inline_send(const void *bu
         (size_t)count <= MPIX_INLINE_BYTES / each && number < MPIX_INLINE_PLACES) {
         const struct mpix_inline_place *place = &mpix_inline_places[number];
         size_t bytes = (size_t)count * each;
-        if (__builtin_expect((unsigned)dest < place->ranks && (buf != NULL || bytes == 0), 1)) {
+        if (__builtin_expect((unsigned)dest < place->ranks && ((uintptr_t)buf > MPIX_INLINE_CONSTANTS || bytes == 0), 1)) {
             struct mpix_inline_link *link = &place->links[dest];
             struct mpix_inline_cell *cell = link->cursor;
             if (__builtin_expect(cell != link->limit, 1)) {
                 cell->match_word = place->match_word;
-                memcpy(cell->data, buf, bytes);
+                if (bytes != 0)
+                    memcpy(cell->data, buf, bytes);
                 /* Partner: the receiver's load of the head. */
                 __atomic_store_n(&cell->head, link->lap | (uint64_t)MPIX_INLINE_KIND << 32 | (uint64_t)bytes << 40, __ATOMIC_RELEASE);
                 link->cursor = cell + 1;
@@ -111,8 +129,9 @@ __attribute__((always_inline)) static inline int mpix_inline_send(const void *bu
     return call(buf, count, type, dest, comm);
 }
 
-#define MPIX_Send_all_opts(buf, count, datatype, dest, comm) mpix_inline_send(buf, count, datatype, dest, comm, MPIX_Send_all_opts)
-#define MPIX_Isend_all_opts(buf, count, datatype, dest, comm) mpix_inline_send(buf, count, datatype, dest, comm, MPIX_Isend_all_opts)
+/* Commas inside an argument are the program's. */
+#define MPIX_Send_all_opts(...) mpix_inline_send(MPIX_Send_all_opts, __VA_ARGS__)
+#define MPIX_Isend_all_opts(...) mpix_inline_send(MPIX_Isend_all_opts, __VA_ARGS__)
 
 #ifdef __cplusplus
 }
