@@ -3,15 +3,17 @@
 
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use sys::file_ranges::{self, Hold};
-use sys::sync::{Mutex, MutexGuard};
+use sys::sync::Mutex;
 
 use crate::fault::Fault;
+use crate::system::{self, System};
 use crate::transfer::{Done, read_whole, write_whole};
 
 /// Pauses between two attempts to lock a range: the first, and the longest.
@@ -43,8 +45,8 @@ pub struct Identity {
 /// An open file. Closed when dropped.
 pub struct File {
     file: fs::File,
-    /// Held beside each lock of a range, which does not exclude threads of this process.
-    threads: Mutex<()>,
+    /// Ranges that threads of this process have locked: locks of one description do not exclude each other.
+    held: Mutex<Vec<Range<u64>>>,
 }
 
 impl File {
@@ -64,8 +66,10 @@ impl File {
         if retried(|| file.metadata())?.is_dir() {
             return Err(Fault::IS_FOLDER);
         }
-        let threads = Mutex::new(());
-        Ok(Self { file, threads })
+        Ok(Self {
+            file,
+            held: Mutex::default(),
+        })
     }
 
     /// Reads bytes at an offset, fewer at the end of the file.
@@ -126,41 +130,92 @@ impl File {
         })
     }
 
-    /// Locks a range, against other open files and against threads of this process, until the result is dropped.
+    /// The file system on which it lies.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn system(&self) -> Result<&'static System, Fault> {
+        Ok(system::row(file_ranges::file_system(&self.file)?))
+    }
+
+    /// Tries to lock a range, against other open files and against threads of this process, until the result is dropped; `None` while
+    /// another one has a lock there.
     ///
     /// # Errors
     /// Where the file system has no locks.
-    pub fn lock(&self, hold: Hold, start: u64, bytes: u64) -> Result<Locked<'_>, Fault> {
-        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        let (start, bytes) = (start.cast_signed(), bytes.max(1).cast_signed());
+    pub fn try_lock(
+        self: &Arc<Self>,
+        hold: Hold,
+        range: Range<u64>,
+    ) -> Result<Option<Locked>, Fault> {
+        let range = range.start..range.end.max(range.start + 1);
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if held
+            .iter()
+            .any(|other| range.start < other.end && other.start < range.end)
+        {
+            return Ok(None);
+        }
+        let (start, bytes) = signed(&range);
+        if !file_ranges::try_lock(&self.file, hold, start, bytes)? {
+            return Ok(None);
+        }
+        held.push(range.clone());
+        drop(held);
+        Ok(Some(Locked {
+            file: self.clone(),
+            range,
+        }))
+    }
+
+    /// Locks a range as [`Self::try_lock`] does, when it can be; `meanwhile` is called between two attempts. A holder that dies gives its
+    /// lock back.
+    ///
+    /// # Errors
+    /// Where the file system has no locks; those of `meanwhile`.
+    pub fn lock<E: From<Fault>>(
+        self: &Arc<Self>,
+        hold: Hold,
+        range: Range<u64>,
+        mut meanwhile: impl FnMut() -> Result<(), E>,
+    ) -> Result<Locked, E> {
         let mut pause = FIRST_PAUSE;
-        while !file_ranges::try_lock(&self.file, hold, start, bytes)? {
-            // A holder that dies gives its lock back.
+        loop {
+            if let Some(locked) = self.try_lock(hold, range.clone())? {
+                return Ok(locked);
+            }
+            meanwhile()?;
             std::thread::sleep(pause);
             pause = (2 * pause).min(LONGEST_PAUSE);
         }
-        Ok(Locked {
-            file: self,
-            start,
-            bytes,
-            _threads: threads,
-        })
     }
+}
+
+/// Begin and length of a range, as the system takes them.
+const fn signed(range: &Range<u64>) -> (i64, i64) {
+    (
+        range.start.cast_signed(),
+        (range.end - range.start).cast_signed(),
+    )
 }
 
 /// A range that is locked.
 #[must_use]
-pub struct Locked<'a> {
-    file: &'a File,
-    start: i64,
-    bytes: i64,
-    _threads: MutexGuard<'a, ()>,
+pub struct Locked {
+    file: Arc<File>,
+    range: Range<u64>,
 }
 
-impl Drop for Locked<'_> {
+impl Drop for Locked {
     fn drop(&mut self) {
+        let held = self.file.held.lock();
+        let mut held = held.unwrap_or_else(PoisonError::into_inner);
+        let (start, bytes) = signed(&self.range);
         // A range that is locked can be unlocked.
-        let _ = file_ranges::unlock(&self.file.file, self.start, self.bytes);
+        let _ = file_ranges::unlock(&self.file.file, start, bytes);
+        if let Some(index) = held.iter().position(|range| *range == self.range) {
+            held.swap_remove(index);
+        }
     }
 }
 
@@ -237,14 +292,13 @@ mod tests {
     #[test]
     fn a_locked_range_excludes_threads_and_other_descriptions() {
         let path = path("locked");
-        let (one, other) = (
-            File::open(&path, READ_WRITE).unwrap(),
-            File::open(&path, READ_WRITE).unwrap(),
-        );
+        let open = || Arc::new(File::open(&path, READ_WRITE).unwrap());
+        let (one, other) = (open(), open());
         delete(&path).unwrap();
-        let add = |file: &File| {
+        let add = |file: &Arc<File>| {
             for _ in 0..200 {
-                let _locked = file.lock(Hold::Exclusive, 0, 8).unwrap();
+                let wait = || Ok::<_, Fault>(());
+                let _locked = file.lock(Hold::Exclusive, 0..8, wait).unwrap();
                 let mut word = [0; 8];
                 file.read_at(0, &mut word);
                 let next = u64::from_le_bytes(word) + 1;
@@ -259,5 +313,31 @@ mod tests {
         let mut word = [0; 8];
         one.read_at(0, &mut word);
         assert_eq!(u64::from_le_bytes(word), 800);
+    }
+
+    #[test]
+    fn ranges_of_one_file_are_locked_and_released_by_themselves() {
+        let path = path("ranges");
+        let open = || Arc::new(File::open(&path, READ_WRITE).unwrap());
+        let (one, other) = (open(), open());
+        delete(&path).unwrap();
+        let free = |file: &Arc<File>, range| {
+            let tried = file.try_lock(Hold::Exclusive, range).unwrap();
+            tried.is_some()
+        };
+        let first = one.try_lock(Hold::Exclusive, 0..10).unwrap().unwrap();
+        let second = one.try_lock(Hold::Exclusive, 10..20).unwrap().unwrap();
+        for file in [&one, &other] {
+            assert!(!free(file, 9..10) && !free(file, 19..30) && free(file, 20..30));
+        }
+        drop(first);
+        for file in [&one, &other] {
+            assert!(free(file, 0..10) && !free(file, 9..11));
+        }
+        let called = other.lock(Hold::Exclusive, 15..16, || Err(Fault::IO));
+        assert_eq!(called.map(drop), Err(Fault::IO));
+        drop(second);
+        assert!(free(&other, 0..i64::MAX as u64));
+        assert!(!one.system().unwrap().name.is_empty());
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ranges of files: space on the device, and locks.
+//! Ranges of files: space on the device, and locks. Files without a name, and the kind of file system of one.
 //!
 //! The locks belong to the open file description (`F_OFD_SETLK`): they end with the last descriptor of it, so also when the process dies,
 //! and closing another descriptor of the same file does not release them.
@@ -7,6 +7,8 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
 /// What a lock keeps others from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +31,31 @@ pub fn allocate(file: &File, bytes: i64) -> io::Result<()> {
             libc::EINTR => {}
             errno => return Err(io::Error::from_raw_os_error(errno)),
         }
+    }
+}
+
+/// A new file in a folder that has no name and goes with its descriptor.
+///
+/// # Errors
+/// Where the file system has no such files, and those of the system.
+pub fn unnamed(folder: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true).write(true).mode(0o600);
+    options.custom_flags(libc::O_TMPFILE).open(folder)
+}
+
+/// The number of the kind of file system on which a file lies (`statfs(2)`).
+///
+/// # Errors
+/// Those of the system.
+pub fn file_system(file: &File) -> io::Result<u64> {
+    // SAFETY: all-zero bytes are a valid `statfs`, which has numbers only.
+    let mut found: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the descriptor is open, and the kernel writes into the structure, which lives through the call.
+    match unsafe { libc::fstatfs(file.as_raw_fd(), &raw mut found) } {
+        // The type of the field differs between C libraries.
+        0 => Ok(found.f_type as u32 as u64),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 
@@ -82,6 +109,20 @@ fn set(file: &File, kind: i32, start: i64, bytes: i64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_without_names_leave_nothing() {
+        let folder = std::env::temp_dir().join(format!("rankpoint-unnamed-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        match unnamed(&folder) {
+            Ok(file) => {
+                assert_ne!(file_system(&file).unwrap(), 0);
+                assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+            }
+            Err(error) => assert_eq!(error.raw_os_error(), Some(libc::EOPNOTSUPP)),
+        }
+        std::fs::remove_dir(&folder).unwrap();
+    }
 
     #[test]
     fn descriptions_exclude_each_other_by_ranges() {

@@ -5,12 +5,15 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::task::Poll;
 
+use file_plan::{Costs, Path, PathRow, path};
 use storage::{Fault, Hold};
 use sys::sync::{Ordering, fence};
 
+use super::covering::Writing;
 use super::data::{Buffer, Data};
 use super::failure::failed;
 use super::object::{File, Pending};
+use super::ranges::{self, Covering, Reader, Writer};
 use super::shared;
 use super::view::View;
 use crate::allocate;
@@ -19,26 +22,10 @@ use crate::progress::Vci;
 use crate::request::{RequestId, Status};
 use crate::task;
 
-/// Bytes that are packed before they are written, or read before they are unpacked, at a time.
-const PACKED_BYTES: usize = 1 << 20;
-
 /// Visible bytes of a view with gaps that are accessed at a time.
 const LISTED_BYTES: usize = 4 << 20;
 
-/// A gap between two ranges of which reading costs no more than another system call.
-pub(super) const SIEVE_GAP: u64 = 4096;
-
-/// Most ranges that one system call reads.
-const MOST_RANGES: usize = 1 << 16;
-
-/// Whether bytes are read or written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// From the file.
-    Read,
-    /// To the file.
-    Write,
-}
+pub use file_plan::Action;
 
 /// Where an access begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,8 +74,12 @@ pub(super) struct Access {
     pub(super) positions: Range<u64>,
     pub(super) buffer: Buffer,
     pub(super) is_atomic: bool,
-    /// Bytes that one system call reads to cover gaps.
-    sieve_bytes: u64,
+    /// Whether writes lock their ranges, because others read and write back what covers theirs.
+    pub(super) locks: bool,
+    /// Bytes that one system call covers; 0: no gap is accessed.
+    cover_bytes: u64,
+    costs: Costs,
+    _writing: Option<Writing>,
 }
 
 /// What a rank says of an access, checked by itself; nothing has happened yet.
@@ -147,8 +138,7 @@ impl Access {
             true => data.converted(action == Action::Write)?,
             false => data.native(),
         };
-        let sieves = file.hints.get("romio_ds_read").as_deref() != Some("disable");
-        let sieve_bytes = file.hints.number("ind_rd_buffer_size").unwrap_or(0);
+        let writing = (action == Action::Write).then(|| Writing::new(file));
         Ok(Self {
             action,
             storage: file.storage.clone(),
@@ -156,8 +146,34 @@ impl Access {
             positions,
             buffer,
             is_atomic: file.is_atomic(),
-            sieve_bytes: if sieves { sieve_bytes } else { 0 },
+            locks: writing.is_some() && file.locks(),
+            cover_bytes: file.cover_bytes(action),
+            costs: file.costs(),
+            _writing: writing,
         })
+    }
+
+    /// What decides how it is done.
+    pub(super) fn facts(&self) -> file_plan::Access {
+        let (bytes, reach) = (self.buffer.bytes() as u64, self.reach());
+        let covered = reach.end - reach.start;
+        let ranges = match covered == bytes {
+            true => u64::from(bytes > 0),
+            false => bytes.div_ceil(self.view.tiles.mean_range().max(1)).max(2),
+        };
+        file_plan::Access {
+            action: self.action,
+            bytes,
+            ranges,
+            covered,
+            is_contiguous: self.buffer.is_contiguous(),
+            may_cover: self.cover_bytes > 0,
+        }
+    }
+
+    /// How it is done.
+    pub(super) fn path(&self) -> &'static PathRow {
+        path(&self.facts(), &self.costs)
     }
 
     /// From the first byte in the file to behind the last one; empty without data.
@@ -175,9 +191,15 @@ impl Access {
         first.min(last)..first.max(last).saturating_add(1)
     }
 
-    /// Reads or writes; on whatever thread.
-    pub(super) fn run(mut self) -> Moved {
-        if self.positions.is_empty() {
+    /// Whether it may wait for a lock.
+    pub(super) const fn may_wait(&self) -> bool {
+        self.is_atomic || self.locks
+    }
+
+    /// Reads or writes, on whatever thread; `wait` is called while another one has a lock.
+    pub(super) fn run(mut self, wait: &mut dyn FnMut()) -> Moved {
+        let path = self.path().path;
+        if path == Path::Nothing {
             return Moved {
                 bytes: 0,
                 outcome: Ok(()),
@@ -188,18 +210,17 @@ impl Access {
             Action::Read => (Hold::Shared, "read"),
             Action::Write => (Hold::Exclusive, "write"),
         };
-        let range = self.lock_range();
         let locked = self
             .is_atomic
-            .then(|| storage.lock(hold, range.start, range.end - range.start))
+            .then(|| ranges::lock(&storage, hold, self.lock_range(), wait))
             .transpose();
         let locked = match locked {
             Ok(locked) => locked,
             Err(fault) => return Moved::failed(failed(fault, "lock the range of an access")),
         };
         let done = match self.action {
-            Action::Read => self.read_all(),
-            Action::Write => self.write_all(),
+            Action::Read => self.read_all(path),
+            Action::Write => self.write_all(path, wait),
         };
         drop(locked);
         let mut outcome = match done.fault {
@@ -234,7 +255,7 @@ impl Access {
     fn next_bytes(&self, left: usize, is_contiguous: bool) -> usize {
         let mut bytes = left;
         if !is_contiguous {
-            bytes = bytes.min(PACKED_BYTES);
+            bytes = bytes.min(self.costs.packed_bytes() as usize);
         }
         if !self.view.tiles.are_dense() {
             bytes = bytes.min(LISTED_BYTES);
@@ -242,8 +263,15 @@ impl Access {
         bytes
     }
 
-    fn write_all(&self) -> storage::Done {
+    fn write_all(&self, path: Path, wait: &mut dyn FnMut()) -> storage::Done {
         let (total, mut done, mut packed) = (self.buffer.bytes(), 0, Vec::new());
+        let cover_bytes = match path {
+            Path::SieveWrite => self.cover_bytes,
+            _ => 0,
+        };
+        // An atomic access holds the lock of all of its bytes.
+        let locks = self.locks && !self.is_atomic;
+        let how = Covering::of_write(&self.costs, cover_bytes, locks, self.is_atomic);
         while done < total {
             let is_contiguous = self.buffer.slice(done..total).is_some();
             let bytes = self.next_bytes(total - done, is_contiguous);
@@ -261,7 +289,14 @@ impl Access {
                 }
             };
             let start = self.positions.start + done as u64;
-            let outcome = write_ranges(&self.storage, &self.view, start, source);
+            let mut writer = Writer::new(&self.storage, source, how, wait);
+            let mut at = 0;
+            let positions = start..start + bytes as u64;
+            self.view.tiles.for_each_range(positions, |offset, length| {
+                writer.add(&(offset..offset + length), at);
+                at += length as usize;
+            });
+            let outcome = writer.finish();
             done += outcome.bytes as usize;
             if outcome.fault.is_some() {
                 let bytes = done as u64;
@@ -271,16 +306,21 @@ impl Access {
         storage::Done::well(total as u64)
     }
 
-    fn read_all(&mut self) -> storage::Done {
+    fn read_all(&mut self, path: Path) -> storage::Done {
         let (total, mut done, mut packed) = (self.buffer.bytes(), 0, Vec::new());
+        let cover_bytes = match path {
+            Path::SieveRead => self.cover_bytes,
+            _ => 0,
+        };
+        let how = Covering::of_read(&self.costs, cover_bytes);
         let storage = self.storage.clone();
         while done < total {
             let is_contiguous = self.buffer.slice(done..total).is_some();
             let bytes = self.next_bytes(total - done, is_contiguous);
             let start = self.positions.start + done as u64;
-            let (view, sieve) = (self.view.clone(), self.sieve_bytes);
+            let view = self.view.clone();
             let outcome = match self.buffer.slice_mut(done..done + bytes) {
-                Some(slice) => read_ranges(&storage, &view, start, slice, sieve),
+                Some(slice) => read_ranges(&storage, &view, start, slice, how),
                 None => {
                     if packed.len() < bytes {
                         match allocate::zeroed(bytes) {
@@ -289,7 +329,7 @@ impl Access {
                         }
                     }
                     let slice = &mut packed[..bytes];
-                    let outcome = read_ranges(&storage, &view, start, slice, sieve);
+                    let outcome = read_ranges(&storage, &view, start, slice, how);
                     self.buffer.unpack(done, &packed[..outcome.bytes as usize]);
                     outcome
                 }
@@ -304,145 +344,28 @@ impl Access {
     }
 }
 
-fn without_memory(done: usize) -> storage::Done {
-    storage::Done {
-        bytes: done as u64,
-        fault: Some(Fault::NO_MEMORY),
-    }
-}
-
-/// Writes bytes to the ranges of a view from a position on, each by itself: no byte between them is touched.
-fn write_ranges(storage: &storage::File, view: &View, start: u64, bytes: &[u8]) -> storage::Done {
-    let mut done = storage::Done::well(0);
-    // The range that grows while ranges touch: where it begins, and its bytes.
-    let (mut from, mut length) = (0u64, 0usize);
-    let write = |from: u64, length: usize, done: &mut storage::Done| {
-        if done.fault.is_none() && length > 0 {
-            let at = done.bytes as usize;
-            let outcome = storage.write_at(from, &bytes[at..at + length]);
-            done.bytes += outcome.bytes;
-            done.fault = outcome.fault;
-        }
-    };
-    let positions = start..start + bytes.len() as u64;
-    view.tiles.for_each_range(positions, |offset, count| {
-        if from + length as u64 == offset && length > 0 {
-            length += count as usize;
-            return;
-        }
-        write(from, length, &mut done);
-        (from, length) = (offset, count as usize);
-    });
-    write(from, length, &mut done);
-    done
-}
-
-/// Ranges that one system call reads, with the gaps between them.
-struct Sieve<'a> {
-    storage: &'a storage::File,
-    /// Ranges in the file, in order.
-    ranges: Vec<Range<u64>>,
-    /// Bytes of the file that cover them.
-    covering: Vec<u8>,
-    done: storage::Done,
-    /// Whether the end of the file was met.
-    ended: bool,
-    most_bytes: u64,
-}
-
-impl Sieve<'_> {
-    /// Adds a range; reads what is there before if the range is too far away.
-    fn add(&mut self, range: Range<u64>, target: &mut [u8]) {
-        if let (Some(first), Some(last)) = (self.ranges.first(), self.ranges.last()) {
-            let first = first.start;
-            let is_near = range.start >= last.end
-                && range.start - last.end <= SIEVE_GAP
-                && range.end - first <= self.most_bytes
-                && self.ranges.len() < MOST_RANGES;
-            let touches = range.start == last.end;
-            if touches {
-                let start = last.start;
-                self.ranges.pop();
-                self.ranges.push(start..range.end);
-                return;
-            }
-            if !is_near {
-                self.read(target);
-            }
-        }
-        self.ranges.push(range);
-    }
-
-    /// Reads the ranges to where they belong among the packed bytes.
-    fn read(&mut self, target: &mut [u8]) {
-        let ranges = std::mem::take(&mut self.ranges);
-        let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else {
-            return;
-        };
-        if self.done.fault.is_some() || self.ended {
-            return;
-        }
-        let at = self.done.bytes as usize;
-        if ranges.len() == 1 {
-            let wanted = (first.end - first.start) as usize;
-            let outcome = self
-                .storage
-                .read_at(first.start, &mut target[at..at + wanted]);
-            self.done.bytes += outcome.bytes;
-            self.done.fault = outcome.fault;
-            self.ended = outcome.bytes < wanted as u64;
-            return;
-        }
-        let (start, wanted) = (first.start, (last.end - first.start) as usize);
-        if self.covering.len() < wanted {
-            match allocate::zeroed(wanted) {
-                Ok(memory) => self.covering = memory,
-                Err(_) => {
-                    self.done.fault = Some(Fault::NO_MEMORY);
-                    return;
-                }
-            }
-        }
-        let outcome = self.storage.read_at(start, &mut self.covering[..wanted]);
-        self.done.fault = outcome.fault;
-        let end = start + outcome.bytes;
-        self.ended = outcome.bytes < wanted as u64;
-        let mut at = at;
-        for range in &ranges {
-            let there = range.end.min(end).saturating_sub(range.start) as usize;
-            let from = (range.start - start) as usize;
-            target[at..at + there].copy_from_slice(&self.covering[from..from + there]);
-            at += there;
-            self.done.bytes += there as u64;
-            if range.end > end {
-                break;
-            }
-        }
-    }
-}
-
 /// Reads the ranges of a view from a position on.
 fn read_ranges(
     storage: &storage::File,
     view: &View,
     start: u64,
     target: &mut [u8],
-    most_bytes: u64,
+    how: Covering,
 ) -> storage::Done {
-    let mut sieve = Sieve {
-        storage,
-        ranges: Vec::new(),
-        covering: Vec::new(),
-        done: storage::Done::well(0),
-        ended: false,
-        most_bytes,
-    };
     let positions = start..start + target.len() as u64;
-    view.tiles.for_each_range(positions, |offset, bytes| {
-        sieve.add(offset..offset + bytes, target);
+    let (mut reader, mut at) = (Reader::new(storage, target, how), 0);
+    view.tiles.for_each_range(positions, |offset, length| {
+        reader.add(&(offset..offset + length), at);
+        at += length as usize;
     });
-    sieve.read(target);
-    sieve.done
+    reader.finish()
+}
+
+fn without_memory(done: usize) -> storage::Done {
+    storage::Done {
+        bytes: done as u64,
+        fault: Some(Fault::NO_MEMORY),
+    }
 }
 
 /// Does work by the thread of crate `storage`, for a task of a VCI.
@@ -473,7 +396,7 @@ pub fn access(file: &File, action: Action, at: Place, data: Data) -> Moved {
     };
     let unit = view.unit();
     let moved = match Access::new(file, action, view, etype, data) {
-        Ok(access) => access.run(),
+        Ok(access) => access.run(&mut || file.comm.vci().poll()),
         Err(error) => Moved::failed(error),
     };
     if at == Place::Pointer {
@@ -509,7 +432,7 @@ pub(super) fn start_at(
 fn spawn(file: &Arc<File>, access: Access) -> Result<RequestId> {
     let (kept, pending, vci) = (file.clone(), Pending::new(file), file.comm.vci());
     task::spawn(&file.comm, async move {
-        let done = elsewhere(vci, move || access.run()).await;
+        let done = elsewhere(vci, move || access.run(&mut || {})).await;
         drop(pending);
         let moved = done.unwrap_or_else(|fault| Moved::failed(failed(fault, "start a thread")));
         moved.status().map_err(|error| kept.annotate(error))

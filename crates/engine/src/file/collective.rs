@@ -3,16 +3,17 @@
 
 use std::sync::Arc;
 
-use file_plan::{Preference, Protocol, Summary, choose};
+use file_plan::{Division, Preference, Protocol, Summary, choose};
 use storage::{Fault, Hold};
 use sys::sync::Ordering;
 
 use super::access::{Access, Action, Moved, Place, elsewhere, place, prepare};
 use super::data::Data;
-use super::exchange::{self, Shape};
+use super::exchange;
 use super::failure::failed;
 use super::hints::PROTOCOL;
 use super::object::{File, Pending};
+use super::ranges;
 use crate::coll::Collective;
 use crate::coll::gather_words_in;
 use crate::errors::{Error, Result};
@@ -78,6 +79,16 @@ fn aggregators(file: &File) -> u32 {
     wanted.unwrap_or(most).clamp(1, ranks)
 }
 
+/// How aggregators would divide an access; the hints are the same at all ranks.
+fn division(file: &File) -> Division {
+    Division {
+        aggregators: aggregators(file),
+        nodes: file.comm.node_index().1,
+        alignment: file.hints.number("cb_block_size").unwrap_or(1),
+        buffer: file.hints.number("cb_buffer_size").unwrap_or(1 << 24),
+    }
+}
+
 fn summary(brought: &Brought) -> Summary {
     brought.as_ref().map_or_else(
         |_| Summary::default(),
@@ -89,6 +100,7 @@ fn summary(brought: &Brought) -> Summary {
                 bytes: access.buffer.bytes() as u64,
                 mean_range: access.view.tiles.mean_range(),
                 ascends: access.view.tiles.ascend(),
+                may_cover: access.facts().may_cover,
             }
         },
     )
@@ -107,6 +119,7 @@ impl Accessing {
             own.bytes,
             own.mean_range,
             u64::from(own.ascends),
+            u64::from(own.may_cover),
         ];
         let all = match gather_words_in(&mut coll, &words).await {
             Ok(all) => all,
@@ -120,54 +133,51 @@ impl Accessing {
                 bytes: words[2],
                 mean_range: words[3],
                 ascends: words[4] != 0,
+                may_cover: words[5] != 0,
             })
             .collect();
-        let protocol = choose(&all, preference(&file, self.action), is_atomic);
-        if protocol == Protocol::TwoPhase {
-            let storage = file.storage.clone();
-            let (mut locked, mut fault) = (None, None);
-            if is_atomic {
-                // Not before all ranks are here: one that is still in an access of its own may wait for a lock.
-                if coll.rank == 0 {
-                    match storage.lock(hold_of(&file), 0, i64::MAX as u64) {
-                        Ok(found) => locked = Some(found),
-                        Err(found) => fault = Some(found),
-                    }
-                }
-                if let Err(error) = gather_words_in(&mut coll, &[0]).await {
-                    return Moved::failed(error);
-                }
-            }
-            let shape = Shape {
-                aggregators: aggregators(&file),
-                alignment: file.hints.number("cb_block_size").unwrap_or(1),
-                buffer: file.hints.number("cb_buffer_size").unwrap_or(1 << 24),
-                blocks: self.blocks,
-            };
-            let moved = exchange::run(
-                &mut coll,
-                &file,
-                self.action,
-                self.brought,
-                &all,
-                &shape,
-                fault,
-            )
-            .await;
-            drop(locked);
+        let all = file_plan::Collective {
+            action: self.action,
+            ranks: &all,
+            preference: preference(&file, self.action),
+            is_atomic,
+            division: division(&file),
+            costs: file.costs(),
+        };
+        if choose(&all).protocol != Protocol::TwoPhase {
+            let moved = direct(&file, self.brought, self.blocks).await;
             return end(coll, moved);
         }
-        let moved = direct(&file, self.brought, self.blocks).await;
+        let (mut locked, mut fault) = (None, None);
+        if is_atomic {
+            // Not before all ranks are here: one that is still in an access of its own may wait for a lock.
+            if coll.rank == 0 {
+                match lock_whole(&file).await {
+                    Ok(found) => locked = Some(found),
+                    Err(found) => fault = Some(found),
+                }
+            }
+            if let Err(error) = gather_words_in(&mut coll, &[0]).await {
+                return Moved::failed(error);
+            }
+        }
+        let moved = exchange::run(&mut coll, &file, self.brought, &all, self.blocks, fault).await;
+        drop(locked);
         end(coll, moved)
     }
 }
 
-/// The lock of an atomic access to all of a file.
-fn hold_of(file: &File) -> Hold {
-    match file.mode.writes() {
+/// The lock of an atomic access to all of a file. The rank makes progress while it waits.
+async fn lock_whole(file: &File) -> std::result::Result<storage::Locked, Fault> {
+    let hold = match file.mode.writes() {
         true => Hold::Exclusive,
         false => Hold::Shared,
-    }
+    };
+    let storage = file.storage.clone();
+    let locked = elsewhere(file.comm.vci(), move || {
+        ranges::lock(&storage, hold, 0..i64::MAX as u64, &mut || {})
+    });
+    locked.await?
 }
 
 /// A failed message is an error, too.
@@ -182,10 +192,10 @@ async fn direct(file: &Arc<File>, brought: Brought, blocks: bool) -> Moved {
         Ok(access) => access,
         Err(error) => return Moved::failed(error),
     };
-    if blocks {
-        return access.run();
+    if blocks && !access.may_wait() {
+        return access.run(&mut || {});
     }
-    let done = elsewhere(file.comm.vci(), move || access.run()).await;
+    let done = elsewhere(file.comm.vci(), move || access.run(&mut || {})).await;
     done.unwrap_or_else(|fault| Moved::failed(no_thread(fault)))
 }
 

@@ -143,6 +143,14 @@ impl Buffer {
         }
     }
 
+    /// Whether the bytes are contiguous.
+    pub(super) const fn is_contiguous(&self) -> bool {
+        match self {
+            Self::Program(memory) => memory.layout.is_none(),
+            Self::Converted { .. } => true,
+        }
+    }
+
     /// These packed bytes where they are, if they are contiguous.
     pub(super) fn slice(&self, range: Range<usize>) -> Option<&[u8]> {
         assert!(range.start <= range.end && range.end <= self.bytes());

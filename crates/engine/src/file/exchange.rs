@@ -3,76 +3,52 @@
 //! ranks whose ranges lie there.
 //!
 //! A round has the same steps at all ranks, and each step at most one message from a rank to another, whose length both know: the lengths
-//! of the lists of ranges, the lists, the data, and what became of them. All ranks know which ranks reach into which window. After a
-//! fault an aggregator drains the remaining rounds without accesses, and at the end all ranks return the first rank's fault.
+//! of the lists of ranges and of the data, the lists, the data, and what became of them. All ranks know which ranks reach into which
+//! window. No rank leaves early: after a fault an aggregator drains the remaining rounds without accesses, and a rank without memory for a
+//! message sends an empty one, or receives none of its bytes. At the end all ranks return the first rank's fault.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use file_plan::{Coverage, Domains, Rows, Summary, spread};
+use file_plan::{Coverage, Domains, Path, Rows, Summary, path, spread};
 use storage::Fault;
 
-use super::access::{Access, Action, Moved, SIEVE_GAP, elsewhere};
+use super::access::{Access, Action, Moved, elsewhere};
 use super::collective::Brought;
 use super::failure::failed;
 use super::object::File;
+use super::ranges::{Covering, Writer};
 use crate::allocate;
 use crate::coll::{Collective, Scratch, gather_words_in};
-use crate::errors::{Error, ErrorClass, Result};
+use crate::errors::Result;
 
-/// How the work is divided.
-pub(super) struct Shape {
-    pub(super) aggregators: u32,
-    pub(super) alignment: u64,
-    /// Bytes that an aggregator accesses in a round.
-    pub(super) buffer: u64,
-    /// Whether the calling thread makes the system calls.
-    pub(super) blocks: bool,
+/// A message with one rank, and its memory if there was any.
+struct Parcel {
+    rank: u32,
+    bytes: usize,
+    memory: Option<Scratch>,
 }
 
-/// Messages with one rank each.
-type Parcels = Vec<(u32, Scratch)>;
+impl Parcel {
+    /// Its words; zeros where there is no memory.
+    fn words(&mut self) -> Vec<u64> {
+        let mut words = vec![0; self.bytes / 8];
+        if let Some(memory) = &mut self.memory {
+            memory.store_words(&mut words);
+        }
+        words
+    }
 
-/// Sends parcels, and receives those of which the lengths are given; one from this rank to itself stays where it is.
-async fn swap(
-    coll: &mut Collective,
-    mut out: Parcels,
-    wanted: impl Iterator<Item = (u32, usize)>,
-) -> Result<Parcels> {
-    let me = coll.rank;
-    let mut arrived = Parcels::new();
-    let mut own = out
-        .iter()
-        .position(|parcel| parcel.0 == me)
-        .map(|index| out.swap_remove(index));
-    for (rank, bytes) in wanted {
-        match own.take_if(|_| rank == me) {
-            Some(parcel) => arrived.push(parcel),
-            None => arrived.push((rank, Scratch::new(bytes)?)),
-        }
+    fn bytes(&mut self) -> Option<&mut [u8]> {
+        self.memory.as_mut().map(Scratch::as_mut_slice)
     }
-    let mut step = coll.step();
-    for (rank, bytes) in &mut arrived {
-        let length = bytes.as_mut_slice().len();
-        if *rank != me && length > 0 {
-            step.receive(&bytes.block(0, length), *rank);
-        }
-    }
-    for (rank, bytes) in &mut out {
-        let length = bytes.as_mut_slice().len();
-        if length > 0 {
-            step.send(&bytes.block(0, length), *rank);
-        }
-    }
-    step.finish().await;
-    Ok(arrived)
 }
 
-/// The words of a parcel.
-fn words_of(parcel: &mut Scratch) -> Vec<u64> {
-    let mut words = vec![0; parcel.as_mut_slice().len() / 8];
-    parcel.store_words(&mut words);
-    words
+/// Memory of a message; tests limit it. Two words, which say how long other messages are, are always there.
+fn room(bytes: usize) -> Result<Scratch> {
+    #[cfg(test)]
+    super::tests::memory::check(bytes)?;
+    Scratch::new(bytes)
 }
 
 /// What this rank has in the window of an aggregator.
@@ -83,18 +59,39 @@ struct Part {
     rows: Rows,
 }
 
+impl Part {
+    const fn bytes(&self) -> usize {
+        (self.positions.end - self.positions.start) as usize
+    }
+}
+
 /// What a rank has in this aggregator's window.
 struct Client {
     rank: u32,
     rows: Rows,
+    /// Bytes of its data, also where the ranges did not come.
+    bytes: usize,
 }
 
-/// One round of a collective access at one rank.
+impl Client {
+    /// Its ranges and where their bytes are among its data; none if they did not come.
+    fn places(&self) -> impl Iterator<Item = (Range<u64>, usize)> {
+        let came = self.rows.bytes() == self.bytes as u64;
+        let ranges = self.rows.ranges().filter(move |_| came);
+        ranges.scan(0, |at, range| {
+            let from = *at;
+            *at += (range.end - range.start) as usize;
+            Some((range, from))
+        })
+    }
+}
+
+/// A collective access at one rank.
 struct Exchange<'a> {
     coll: &'a mut Collective,
     file: &'a Arc<File>,
-    action: Action,
-    all: &'a [Summary],
+    all: &'a file_plan::Collective<'a>,
+    /// Whether the calling thread makes the system calls.
     blocks: bool,
     domains: Domains,
     aggregators: Vec<u32>,
@@ -106,55 +103,108 @@ struct Exchange<'a> {
 pub(super) async fn run(
     coll: &mut Collective,
     file: &Arc<File>,
-    action: Action,
     brought: Brought,
-    all: &[Summary],
-    shape: &Shape,
+    all: &file_plan::Collective<'_>,
+    blocks: bool,
     fault: Option<Fault>,
 ) -> Moved {
-    let with_data = || all.iter().filter(|rank| !rank.is_empty());
-    let first = with_data().map(|rank| rank.first).min().unwrap_or(0);
-    let end = with_data().map(|rank| rank.end).max().unwrap_or(0);
     let (mut access, own_error) = match brought {
         Ok(access) => (Some(access), None),
         Err(error) => (None, Some(error)),
     };
-    let domains = Domains::cut(first..end, shape.aggregators, shape.alignment, shape.buffer);
+    let domains = all.domains();
     let rounds = domains.rounds();
     let mut exchange = Exchange {
-        aggregators: spread(shape.aggregators, coll.size).collect(),
+        aggregators: spread(all.division.aggregators, coll.size).collect(),
         coll,
         file,
-        action,
         all,
-        blocks: shape.blocks,
+        blocks,
         domains,
         fault,
     };
-    let (mut bytes, mut outcome) = (0, Ok(()));
+    let mut bytes = 0;
     for round in 0..rounds {
-        match exchange.round(round, access.as_mut()).await {
-            Ok(moved) => bytes += moved,
-            Err(error) => {
-                outcome = Err(error);
-                break;
-            }
-        }
+        bytes += exchange.round(round, access.as_mut()).await;
     }
     let agreed = exchange.agree().await;
-    let finished = match (access, action) {
+    let finished = match (access, all.action) {
         (Some(access), Action::Read) => access.buffer.finish_read(bytes),
         _ => Ok(()),
     };
-    let outcome = own_error
-        .map_or(Ok(()), Err)
-        .and(outcome)
-        .and(agreed)
-        .and(finished);
+    let outcome = own_error.map_or(Ok(()), Err).and(agreed).and(finished);
     Moved { bytes, outcome }
 }
 
 impl Exchange<'_> {
+    /// A message with a rank. Without memory for it this rank has met a fault.
+    fn parcel(&mut self, rank: u32, bytes: usize) -> Parcel {
+        let memory = room(bytes).ok();
+        if memory.is_none() {
+            self.fault = self.fault.or(Some(Fault::NO_MEMORY));
+        }
+        Parcel {
+            rank,
+            bytes,
+            memory,
+        }
+    }
+
+    /// A message of words.
+    fn parcel_of(&mut self, rank: u32, words: &[u64]) -> Parcel {
+        let mut parcel = self.parcel(rank, size_of_val(words));
+        if let Some(bytes) = parcel.bytes() {
+            for (eight, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+                *eight = word.to_ne_bytes();
+            }
+        }
+        parcel
+    }
+
+    /// Sends parcels, and receives those of which the lengths are given; one from this rank to itself stays where it is.
+    async fn swap(
+        &mut self,
+        mut out: Vec<Parcel>,
+        wanted: impl Iterator<Item = (u32, usize)>,
+    ) -> Vec<Parcel> {
+        let me = self.coll.rank;
+        let mut arrived = Vec::new();
+        let mut own = out
+            .iter()
+            .position(|parcel| parcel.rank == me)
+            .map(|index| out.swap_remove(index));
+        for (rank, bytes) in wanted {
+            arrived.push(match own.take_if(|_| rank == me) {
+                Some(parcel) => parcel,
+                None => self.parcel(rank, bytes),
+            });
+        }
+        // Stands for memory that is not there: an empty message, or one of which nothing is received.
+        let Ok(mut none) = Scratch::new(0) else {
+            return arrived;
+        };
+        let mut step = self.coll.step();
+        for parcel in arrived
+            .iter_mut()
+            .filter(|parcel| parcel.rank != me && parcel.bytes > 0)
+        {
+            let block = match &mut parcel.memory {
+                Some(memory) => memory.block(0, parcel.bytes),
+                None => none.block(0, 0),
+            };
+            step.receive(&block, parcel.rank);
+        }
+        for parcel in out.iter_mut().filter(|parcel| parcel.bytes > 0) {
+            let block = match &mut parcel.memory {
+                Some(memory) => memory.block(0, parcel.bytes),
+                None => none.block(0, 0),
+            };
+            step.send(&block, parcel.rank);
+        }
+        step.finish().await;
+        arrived
+    }
+
     /// The parts of this rank's access in a round.
     fn parts(&self, round: u64, access: Option<&Access>) -> Vec<Part> {
         let mut parts = Vec::new();
@@ -164,7 +214,7 @@ impl Exchange<'_> {
         let (tiles, own) = (&access.view.tiles, access.positions.clone());
         for (index, &aggregator) in self.aggregators.iter().enumerate() {
             let window = self.domains.window(index as u32, round);
-            if !reaches(&self.all[self.coll.rank as usize], &window) {
+            if !reaches(&self.all.ranks[self.coll.rank as usize], &window) {
                 continue;
             }
             let start = tiles.position_of(window.start).clamp(own.start, own.end);
@@ -190,11 +240,11 @@ impl Exchange<'_> {
     }
 
     /// One round; returns how many bytes of this rank were moved.
-    async fn round(&mut self, round: u64, access: Option<&mut Access>) -> Result<u64> {
+    async fn round(&mut self, round: u64, access: Option<&mut Access>) -> u64 {
         let parts = self.parts(round, access.as_deref());
         let window = self.window(round);
-        let clients = self.tell(&parts, &window).await?;
-        match self.action {
+        let clients = self.tell(&parts, &window).await;
+        match self.all.action {
             Action::Write => {
                 self.write(&parts, access.as_deref(), &clients, window)
                     .await
@@ -204,34 +254,38 @@ impl Exchange<'_> {
     }
 
     /// Ranks send their lists of ranges to the aggregators.
-    async fn tell(&mut self, parts: &[Part], window: &Range<u64>) -> Result<Vec<Client>> {
-        let all = self.all;
+    async fn tell(&mut self, parts: &[Part], window: &Range<u64>) -> Vec<Client> {
         let lists: Vec<Vec<u64>> = parts.iter().map(|part| part.rows.to_words()).collect();
-        let mut lengths = Parcels::new();
+        let mut lengths = Vec::new();
         for (part, list) in parts.iter().zip(&lists) {
-            lengths.push((part.aggregator, Scratch::of_words(&[list.len() as u64])?));
+            let words = [list.len() as u64, part.bytes() as u64];
+            lengths.push(self.parcel_of(part.aggregator, &words));
         }
+        let all = self.all.ranks;
         let ranks = (0..self.coll.size).filter(|&rank| reaches(&all[rank as usize], window));
-        let arrived = swap(self.coll, lengths, ranks.map(|rank| (rank, 8))).await?;
-        let mut wanted = Vec::new();
-        for (rank, mut length) in arrived {
-            wanted.push((rank, words_of(&mut length)[0] as usize * 8));
+        let arrived = self.swap(lengths, ranks.map(|rank| (rank, 16))).await;
+        let mut lengths = Vec::new();
+        for mut parcel in arrived {
+            let words = parcel.words();
+            lengths.push((parcel.rank, words[0] as usize * 8, words[1] as usize));
         }
-        let mut out = Parcels::new();
+        let mut out = Vec::new();
         for (part, list) in parts.iter().zip(&lists) {
-            out.push((part.aggregator, Scratch::of_words(list)?));
+            out.push(self.parcel_of(part.aggregator, list));
         }
-        let arrived = swap(self.coll, out, wanted.into_iter()).await?;
+        let wanted = lengths.iter().map(|&(rank, list, _)| (rank, list));
+        let arrived = self.swap(out, wanted).await;
         let mut clients = Vec::new();
-        for (rank, mut list) in arrived {
-            let rows = Rows::of_words(&words_of(&mut list));
-            if !rows.lie_in(window) {
-                let text = format!("rank {rank} of the file sent ranges outside of the window");
-                return Err(Error::new(ErrorClass::ERR_INTERN, text));
+        for (mut parcel, (rank, _, bytes)) in arrived.into_iter().zip(lengths) {
+            let mut rows = Rows::of_words(&parcel.words());
+            if !rows.lie_in(window) || rows.bytes() != bytes as u64 {
+                // Its sender had no memory for them, or this rank.
+                self.fault = self.fault.or(Some(Fault::NO_MEMORY));
+                rows = Rows::default();
             }
-            clients.push(Client { rank, rows });
+            clients.push(Client { rank, rows, bytes });
         }
-        Ok(clients)
+        clients
     }
 
     async fn write(
@@ -240,53 +294,75 @@ impl Exchange<'_> {
         access: Option<&Access>,
         clients: &[Client],
         window: Range<u64>,
-    ) -> Result<u64> {
-        let mut out = Parcels::new();
+    ) -> u64 {
+        let mut out = Vec::new();
         for part in parts {
-            let bytes = (part.positions.end - part.positions.start) as usize;
-            let mut packed = Scratch::new(bytes)?;
-            if let Some(access) = access {
+            let mut parcel = self.parcel(part.aggregator, part.bytes());
+            if let (Some(access), Some(bytes)) = (access, parcel.bytes()) {
                 let start = (part.positions.start - access.positions.start) as usize;
-                access.buffer.pack(start, packed.as_mut_slice());
+                access.buffer.pack(start, bytes);
             }
-            out.push((part.aggregator, packed));
+            out.push(parcel);
         }
-        let wanted = clients
-            .iter()
-            .map(|client| (client.rank, client.rows.bytes() as usize));
-        let arrived = swap(self.coll, out, wanted).await?;
-        let mut coverage = Coverage::new(window.clone());
-        let mut buffer = allocate::zeroed((window.end - window.start) as usize)?;
-        // In rank order: where ranges overlap, the highest rank's bytes are written.
-        for (client, (_, mut data)) in clients.iter().zip(arrived) {
-            let data = data.as_mut_slice();
-            let mut at = 0;
-            for range in client.rows.ranges() {
-                let (from, bytes) = (range.start - window.start, range.end - range.start);
-                let target = &mut buffer[from as usize..(from + bytes) as usize];
-                target.copy_from_slice(&data[at..at + target.len()]);
-                at += target.len();
-                coverage.add(range);
+        let wanted = clients.iter().map(|client| (client.rank, client.bytes));
+        let mut arrived = self.swap(out, wanted).await;
+        let limit = match self.window_memory(&window) {
+            Some(buffer) if self.fault.is_none() => {
+                let filled = fill(clients, &mut arrived, &window, buffer);
+                self.write_window(window, filled).await
             }
+            _ => 0,
+        };
+        drop(arrived);
+        self.report(parts, clients, limit).await.iter().sum()
+    }
+
+    /// Memory of a window. Without it this rank has met a fault.
+    fn window_memory(&mut self, window: &Range<u64>) -> Option<Vec<u8>> {
+        let bytes = (window.end - window.start) as usize;
+        let memory = room(bytes).and_then(|_| allocate::zeroed(bytes)).ok();
+        if memory.is_none() {
+            self.fault = self.fault.or(Some(Fault::NO_MEMORY));
         }
-        let ranges = coverage.ranges(0);
+        memory
+    }
+
+    /// Writes what ranks have in a window; returns before which offset all of it was written.
+    async fn write_window(
+        &mut self,
+        window: Range<u64>,
+        (buffer, ranges): (Vec<u8>, Vec<Range<u64>>),
+    ) -> u64 {
+        // Rank 0 holds the lock of an atomic access.
+        let locks = self.file.locks() && !self.all.is_atomic;
+        let bytes: u64 = ranges.iter().map(|range| range.end - range.start).sum();
+        let facts = match (ranges.first(), ranges.last()) {
+            (Some(first), Some(last)) => file_plan::Access {
+                action: Action::Write,
+                bytes,
+                ranges: ranges.len() as u64,
+                covered: last.end - first.start,
+                is_contiguous: true,
+                may_cover: self.file.cover_bytes(Action::Write) > 0,
+            },
+            _ => return u64::MAX,
+        };
+        let costs = self.all.costs;
+        let covers = path(&facts, &costs).path == Path::SieveWrite;
+        let most_bytes = if covers { window.end - window.start } else { 0 };
+        let how = Covering::of_write(&costs, most_bytes, locks, self.all.is_atomic);
         let written = self
-            .perform(move |storage| {
-                for range in ranges {
-                    let from = (range.start - window.start) as usize;
-                    let bytes = &buffer[from..from + (range.end - range.start) as usize];
-                    let done = storage.write_at(range.start, bytes);
-                    if done.fault.is_some() {
-                        let limit = range.start + done.bytes;
-                        return ((), limit, done.fault);
-                    }
+            .perform(locks, move |storage| {
+                let wait = &mut || {};
+                let mut writer = Writer::new(storage, &buffer, how, wait);
+                for range in &ranges {
+                    writer.add(range, (range.start - window.start) as usize);
                 }
-                ((), u64::MAX, None)
+                let done = writer.finish();
+                (limit_of(&ranges, done.bytes), done.fault)
             })
             .await;
-        let limit = written.map_or(0, |((), limit)| limit);
-        let moved = self.report(parts, clients, limit).await?;
-        Ok(moved.iter().sum())
+        written.unwrap_or(0)
     }
 
     async fn read(
@@ -295,73 +371,81 @@ impl Exchange<'_> {
         access: Option<&mut Access>,
         clients: &[Client],
         window: Range<u64>,
-    ) -> Result<u64> {
-        let mut coverage = Coverage::new(window.clone());
-        for range in clients.iter().flat_map(|client| client.rows.ranges()) {
-            coverage.add(range);
-        }
-        let ranges = coverage.ranges(SIEVE_GAP);
-        let mut buffer = allocate::zeroed((window.end - window.start) as usize)?;
-        let start = window.start;
-        let read = self
-            .perform(move |storage| {
-                for range in ranges {
-                    let (from, bytes) = (range.start - start, range.end - range.start);
-                    let target = &mut buffer[from as usize..(from + bytes) as usize];
-                    let done = storage.read_at(range.start, target);
-                    if done.bytes < bytes {
-                        return (buffer, range.start + done.bytes, done.fault);
-                    }
-                }
-                (buffer, u64::MAX, None)
-            })
-            .await;
-        let (buffer, limit) = read.unwrap_or_default();
-        let mut out = Parcels::new();
+    ) -> u64 {
+        let (buffer, limit) = self.read_window(clients, &window).await;
+        let mut out = Vec::new();
         for client in clients {
-            let mut packed = Scratch::new(client.rows.bytes() as usize)?;
-            let target = packed.as_mut_slice();
-            let mut at = 0;
-            for range in client.rows.ranges().filter(|_| !buffer.is_empty()) {
-                let (from, bytes) = (range.start - start, (range.end - range.start) as usize);
-                let source = &buffer[from as usize..from as usize + bytes];
-                target[at..at + bytes].copy_from_slice(source);
-                at += bytes;
+            let mut parcel = self.parcel(client.rank, client.bytes);
+            if let (Some(target), false) = (parcel.bytes(), buffer.is_empty()) {
+                for (range, at) in client.places() {
+                    let (from, bytes) = (
+                        (range.start - window.start) as usize,
+                        (range.end - range.start) as usize,
+                    );
+                    target[at..at + bytes].copy_from_slice(&buffer[from..from + bytes]);
+                }
             }
-            out.push((client.rank, packed));
+            out.push(parcel);
         }
-        let length = |part: &Part| (part.positions.end - part.positions.start) as usize;
-        let wanted = parts.iter().map(|part| (part.aggregator, length(part)));
-        let arrived = swap(self.coll, out, wanted).await?;
-        let moved = self.report(parts, clients, limit).await?;
+        drop(buffer);
+        let wanted = parts.iter().map(|part| (part.aggregator, part.bytes()));
+        let arrived = self.swap(out, wanted).await;
+        let moved = self.report(parts, clients, limit).await;
         if let Some(access) = access {
-            for ((part, (_, mut data)), &moved) in parts.iter().zip(arrived).zip(&moved) {
-                let data = data.as_mut_slice();
-                let bytes = (moved as usize).min(data.len());
-                let at = (part.positions.start - access.positions.start) as usize;
-                access.buffer.unpack(at, &data[..bytes]);
+            for ((part, mut parcel), &moved) in parts.iter().zip(arrived).zip(&moved) {
+                if let Some(bytes) = parcel.bytes() {
+                    let moved = (moved as usize).min(bytes.len());
+                    let at = (part.positions.start - access.positions.start) as usize;
+                    access.buffer.unpack(at, &bytes[..moved]);
+                }
             }
         }
-        Ok(moved.iter().sum())
+        moved.iter().sum()
     }
 
-    /// Accesses this aggregator's window, unless an earlier access has failed; returns before which offset all bytes were accessed.
+    /// Reads what ranks want of a window; returns its bytes, and before which offset all of them were read.
+    async fn read_window(&mut self, clients: &[Client], window: &Range<u64>) -> (Vec<u8>, u64) {
+        let mut coverage = Coverage::new(window.clone());
+        for (range, _) in clients.iter().flat_map(Client::places) {
+            coverage.add(range);
+        }
+        let ranges = coverage.ranges(self.all.costs.gap());
+        let Some(mut buffer) = self.window_memory(window) else {
+            return (Vec::new(), 0);
+        };
+        let start = window.start;
+        let read = self.perform(false, move |storage| {
+            for range in ranges {
+                let (from, bytes) = (range.start - start, range.end - range.start);
+                let target = &mut buffer[from as usize..(from + bytes) as usize];
+                let done = storage.read_at(range.start, target);
+                if done.bytes < bytes {
+                    return ((buffer, range.start + done.bytes), done.fault);
+                }
+            }
+            ((buffer, u64::MAX), None)
+        });
+        read.await.unwrap_or_default()
+    }
+
+    /// Accesses this aggregator's window, unless an earlier access has failed. Where it may wait for a lock, this thread makes progress.
     async fn perform<T: Send + 'static>(
         &mut self,
-        work: impl FnOnce(&storage::File) -> (T, u64, Option<Fault>) + Send + 'static,
-    ) -> Option<(T, u64)> {
+        may_wait: bool,
+        work: impl FnOnce(&Arc<storage::File>) -> (T, Option<Fault>) + Send + 'static,
+    ) -> Option<T> {
         if self.fault.is_some() {
             return None;
         }
         let storage = self.file.storage.clone();
-        let done = match self.blocks {
+        let done = match self.blocks && !may_wait {
             true => Ok(work(&storage)),
             false => elsewhere(self.file.comm.vci(), move || work(&storage)).await,
         };
         match done {
-            Ok((result, limit, fault)) => {
+            Ok((result, fault)) => {
                 self.fault = fault;
-                Some((result, limit))
+                Some(result)
             }
             Err(fault) => {
                 self.fault = Some(fault);
@@ -371,16 +455,18 @@ impl Exchange<'_> {
     }
 
     /// Aggregators say how many bytes of each rank they have accessed; returns it for each part of this rank.
-    async fn report(&mut self, parts: &[Part], clients: &[Client], limit: u64) -> Result<Vec<u64>> {
-        let mut out = Parcels::new();
+    async fn report(&mut self, parts: &[Part], clients: &[Client], limit: u64) -> Vec<u64> {
+        let mut out = Vec::new();
         for client in clients {
             let bytes = client.rows.bytes_before(limit);
-            out.push((client.rank, Scratch::of_words(&[bytes])?));
+            out.push(self.parcel_of(client.rank, &[bytes]));
         }
         let wanted = parts.iter().map(|part| (part.aggregator, 8));
-        let arrived = swap(self.coll, out, wanted).await?;
-        let word = |(_, mut word): (u32, Scratch)| words_of(&mut word)[0];
-        Ok(arrived.into_iter().map(word).collect())
+        let arrived = self.swap(out, wanted).await;
+        arrived
+            .into_iter()
+            .map(|mut parcel| parcel.words()[0])
+            .collect()
     }
 
     /// All ranks return the fault of the first rank that met one.
@@ -393,13 +479,50 @@ impl Exchange<'_> {
         let fault = Fault {
             errno: (all[rank] as u32).cast_signed(),
         };
-        let what = match self.action {
+        let what = match self.all.action {
             Action::Read => "read",
             Action::Write => "write",
         };
         let what = format!("{what} collectively: rank {rank} of the file met a fault");
         Err(failed(fault, &what))
     }
+}
+
+/// Puts the data of ranks into a window, in rank order: where ranges overlap, the highest rank's bytes are written. Returns them with the
+/// ranges that they fill.
+fn fill(
+    clients: &[Client],
+    arrived: &mut [Parcel],
+    window: &Range<u64>,
+    mut buffer: Vec<u8>,
+) -> (Vec<u8>, Vec<Range<u64>>) {
+    let mut coverage = Coverage::new(window.clone());
+    for (client, parcel) in clients.iter().zip(arrived) {
+        let Some(data) = parcel.bytes() else {
+            continue;
+        };
+        for (range, at) in client.places() {
+            let (from, bytes) = (
+                (range.start - window.start) as usize,
+                (range.end - range.start) as usize,
+            );
+            buffer[from..from + bytes].copy_from_slice(&data[at..at + bytes]);
+            coverage.add(range);
+        }
+    }
+    (buffer, coverage.ranges(0))
+}
+
+/// Before which offset all bytes of ranges lie, if that many of them were accessed in order.
+fn limit_of(ranges: &[Range<u64>], mut bytes: u64) -> u64 {
+    for range in ranges {
+        let length = range.end - range.start;
+        if bytes < length {
+            return range.start + bytes;
+        }
+        bytes -= length;
+    }
+    u64::MAX
 }
 
 /// Whether a rank may have bytes in a window.

@@ -69,7 +69,7 @@ const ROWS: &[Row] = &[
     row("romio_cb_read", "automatic", Values::Switch, true),
     row("romio_cb_write", "automatic", Values::Switch, true),
     row("romio_ds_read", "automatic", Values::Switch, false),
-    row("romio_ds_write", "disable", Values::Switch, false),
+    row(SIEVED_WRITES, "automatic", Values::Switch, true),
     row("ind_rd_buffer_size", "4194304", Values::Number, false),
     row("ind_wr_buffer_size", "524288", Values::Number, false),
     row(PROTOCOL, "auto", Values::Protocol, true),
@@ -79,8 +79,8 @@ const ROWS: &[Row] = &[
 pub(super) const PROTOCOL: &str = "rankpoint_file_protocol";
 pub(super) const SYNC_ON_CLOSE: &str = "rankpoint_sync_on_close";
 
-/// Keys whose default value stays whatever the program says: this library does not do it yet.
-const FIXED: &[&str] = &["romio_ds_write", "ind_wr_buffer_size"];
+/// Whether what covers ranges may be read, changed and written back.
+pub(super) const SIEVED_WRITES: &str = "romio_ds_write";
 
 impl Row {
     fn is_valid(&self, value: &str) -> bool {
@@ -117,7 +117,7 @@ impl FileHints {
     fn take_over(&self, value_of: impl Fn(&str) -> Option<String>, opens: bool) {
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         for row in ROWS {
-            let may_change = (opens || !row.at_open) && !FIXED.contains(&row.key);
+            let may_change = opens || !row.at_open;
             let value = value_of(row.key).filter(|value| may_change && row.is_valid(value));
             if let Some(value) = value {
                 given.retain(|(key, _)| *key != row.key);
@@ -181,13 +181,13 @@ mod tests {
             "cb_nodes" => Some("3".to_owned()),
             "cb_buffer_size" => Some("much".to_owned()),
             "file_perm" => Some("640".to_owned()),
-            "romio_ds_write" => Some("enable".to_owned()),
+            "romio_ds_write" => Some("always".to_owned()),
             _ => None,
         });
         assert_eq!(hints.number("cb_nodes"), Some(3));
         assert_eq!(hints.number("cb_buffer_size"), Some(16 << 20));
         assert_eq!(hints.permissions(), 0o640);
-        assert_eq!(hints.get("romio_ds_write").as_deref(), Some("disable"));
+        assert_eq!(hints.get("romio_ds_write").as_deref(), Some("automatic"));
         let before = hints.digest();
         hints.set(|key| (key == "cb_nodes").then(|| "4".to_owned()));
         assert_eq!(hints.digest(), before);

@@ -7,6 +7,7 @@
 //! | [`open`], [`mode`], [`hints`] | opening, closing and deleting; access modes; hints |
 //! | [`view`], [`datarep`] | which bytes a rank sees, and how numbers are represented |
 //! | [`data`], [`access`] | the program's memory, and accesses of one rank |
+//! | [`ranges`], [`covering`] | lists of ranges, several by one system call; what that costs, and when writes may |
 //! | [`collective`], [`exchange`] | accesses of all ranks: the choice of a protocol, and that with aggregators |
 //! | [`split`], [`ordered`] | collectives in two calls; accesses in rank order |
 //! | [`mod@pointer`], [`shared`] | file pointers of a rank, and the shared one |
@@ -20,6 +21,7 @@
 pub mod access;
 mod agree;
 pub mod collective;
+mod covering;
 pub mod data;
 pub mod datarep;
 mod exchange;
@@ -30,6 +32,7 @@ pub mod object;
 pub mod open;
 pub mod ordered;
 pub mod pointer;
+mod ranges;
 pub mod shared;
 pub mod size;
 pub mod split;

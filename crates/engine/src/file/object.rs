@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
+use file_plan::{Action, Costs};
 use sys::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
 
 use super::hints::FileHints;
@@ -28,6 +29,14 @@ pub struct File {
     /// The file pointer of this rank, in etypes.
     pub(super) pointer: AtomicU64,
     pub(super) is_atomic: AtomicBool,
+    /// Whether writes of this rank lock their ranges.
+    pub(super) locks: AtomicBool,
+    /// Whether those of all ranks do, so that writes may cover gaps.
+    pub(super) covers: AtomicBool,
+    /// Writes in progress.
+    pub(super) writes: Arc<AtomicUsize>,
+    /// What accesses cost, the same at all ranks.
+    pub(super) costs: Mutex<Costs>,
     /// Nonblocking accesses in progress.
     pub(super) pending: Arc<AtomicUsize>,
     pub(super) split: Mutex<Option<Split>>,
@@ -77,6 +86,33 @@ impl File {
     /// Whether accesses are atomic.
     pub fn is_atomic(&self) -> bool {
         self.is_atomic.load(Ordering::Relaxed)
+    }
+
+    /// Whether writes lock their ranges. A write counts itself before it asks (`covering`).
+    pub(super) fn locks(&self) -> bool {
+        // SeqCst: as in `covering::Writing::new`.
+        // PAIRS: file.locking
+        self.locks.load(Ordering::SeqCst)
+    }
+
+    /// What accesses cost.
+    pub(super) fn costs(&self) -> Costs {
+        *self.costs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes that one system call covers with the gaps between ranges; 0: no gap is accessed.
+    pub(super) fn cover_bytes(&self, action: Action) -> u64 {
+        let (key, permitted) = match action {
+            Action::Read => {
+                let disabled = self.hints.get("romio_ds_read").as_deref() == Some("disable");
+                ("ind_rd_buffer_size", !disabled)
+            }
+            Action::Write => ("ind_wr_buffer_size", self.covers.load(Ordering::Relaxed)),
+        };
+        match permitted {
+            true => self.hints.number(key).unwrap_or(0),
+            false => 0,
+        }
     }
 
     /// Refuses a call while accesses are in progress.

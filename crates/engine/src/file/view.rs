@@ -11,7 +11,7 @@ use super::agree::{self, Argument};
 use super::datarep::Datarep;
 use super::mode::bits;
 use super::object::File;
-use super::{shared, split};
+use super::{covering, shared, split};
 use crate::datatype::Datatype;
 use crate::datatype::predefined::{self, Predefined};
 use crate::errors::{Error, ErrorClass, Result};
@@ -206,6 +206,7 @@ pub fn set_view(
     }
     // No rank sets the shared pointer before all ranks have read it.
     agree::same(comm, call, &arguments)?;
+    covering::agree(file, &view, call)?;
     let reset = match comm.rank() {
         0 => shared::set(file, 0),
         _ => Ok(()),

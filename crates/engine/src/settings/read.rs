@@ -6,6 +6,7 @@ use std::sync::Arc;
 use algorithms::Table;
 use fabric::board::SPARE_VARIABLE;
 use fabric::ofi::Sharing;
+use file_plan::Costs;
 
 use super::table::{NULL, STRICT};
 use super::{
@@ -186,6 +187,19 @@ impl Settings {
         let path = RmaPath::parse(&text);
         self.rma_path = path.unwrap_or_default();
         not_understood(row, &text, path.is_some())
+    }
+
+    pub(super) fn read_file_costs(&mut self, row: &TextRow, text: String) -> Vec<String> {
+        if text.trim().is_empty() {
+            return Vec::new();
+        }
+        match Costs::default().parsed(&text) {
+            Ok(costs) => {
+                (self.file_costs, self.file_costs_text) = (Some(costs), text);
+                Vec::new()
+            }
+            Err(why) => vec![format!("setting {}: {why}; it is left out", row.name)],
+        }
     }
 
     pub(super) fn read_vci_report(&mut self, _: &TextRow, folder: String) -> Vec<String> {

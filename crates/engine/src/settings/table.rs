@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use algorithms::Table;
+use file_plan::Costs;
 
 use super::{Checks, LockModel, NetworkChoice, ProgressModel, Rendezvous, RmaPath, VirtualNodes};
 
@@ -130,6 +131,12 @@ pub const TEXTS: &[TextRow] = &[
         read: Settings::read_rma,
     },
     TextRow {
+        name: "RANKPOINT_FILE_COSTS",
+        unit: "list of costs",
+        text: "what accesses to files cost, in nanoseconds, as a list such as `call=400,read=0.1,write=0.2,lock=2000,message=1000,exchange=0.3`; those of rank 0 of a file decide; empty: as measured where the file lies when a view first has gaps (docs/files.md)",
+        read: Settings::read_file_costs,
+    },
+    TextRow {
         name: "RANKPOINT_VCI_REPORT",
         unit: "folder",
         text: "each rank writes there, when it finalizes MPI, which communicators used which VCI and what its lock cost: a file `rank-N.json`, which `rankpoint explain vci` reads (docs/threads.md)",
@@ -175,6 +182,10 @@ macro_rules! settings {
             pub rendezvous: Rendezvous,
             /// How one-sided operations reach memory.
             pub rma_path: RmaPath,
+            /// What accesses to files cost; `None`: as measured.
+            pub file_costs: Option<Costs>,
+            /// The value given for `file_costs`.
+            pub file_costs_text: String,
             /// The folder for reports of VCIs; empty for none.
             pub vci_report: String,
             /// The folder for traces, or their file; empty for none.
@@ -202,6 +213,8 @@ macro_rules! settings {
                     progress: ProgressModel::default(),
                     rendezvous: Rendezvous::default(),
                     rma_path: RmaPath::default(),
+                    file_costs: None,
+                    file_costs_text: String::new(),
                     vci_report: String::new(),
                     trace: String::new(),
                     spare: Vec::new(),
@@ -245,7 +258,7 @@ macro_rules! settings {
                     Rendezvous::Auto => "",
                     other => other.name(),
                 };
-                [&self.check_list, &self.coll_table, &self.virtual_nodes_text, fabric, &self.network.provider, &self.network.interface, &self.network.library, &self.network.sharing_text, &self.pmix_library, errors, locks, progress, rendezvous, rma, &self.vci_report, &self.trace]
+                [&self.check_list, &self.coll_table, &self.virtual_nodes_text, fabric, &self.network.provider, &self.network.interface, &self.network.library, &self.network.sharing_text, &self.pmix_library, errors, locks, progress, rendezvous, rma, &self.file_costs_text, &self.vci_report, &self.trace]
             }
         }
     };
