@@ -201,9 +201,9 @@ impl MachineProfile {
 fn gpu() -> String {
     use layout_cuda::Driver;
     let names = Driver::get().map_err(Clone::clone).and_then(|driver| {
-        let names = (0..driver.devices()).map(|ordinal| driver.device_name(ordinal));
+        let names = (0..driver.devices()?).map(|ordinal| driver.device_name(ordinal));
         let names = names.collect::<Result<Vec<_>, _>>()?;
-        let (major, minor) = driver.version();
+        let (major, minor) = driver.version()?;
         Ok(format!("{} (CUDA {major}.{minor})", names.join(", ")))
     });
     names.unwrap_or_else(|error| format!("not used: {error}"))

@@ -318,23 +318,26 @@ driver! {
         })
     }
 
-    /// The driver's information about an address.
-    fn cuPointerGetAttribute(value: *mut c_void, attribute: c_int, address: u64) {
-        answer(|state| {
-            let Some(owner) = state.memory.owner(address) else {
-                return Err((INVALID_VALUE, format!("{address:#x} is not known")));
-            };
+    /// The driver's information about an address; zeros for one that it does not know.
+    fn cuPointerGetAttributes(count: c_uint, attributes: *mut c_int, values: *mut *mut c_void, address: u64) {
+        answer(|state| (0..count as usize).try_for_each(|index| {
+            // SAFETY: the caller's arrays have as many entries.
+            let (attribute, value) = unsafe { (*attributes.add(index), *values.add(index)) };
+            let found = state.memory.allocation(address);
+            let owner = found.map(|(_, _, owner)| owner);
             // SAFETY: the caller's; each attribute in its own type.
             unsafe {
                 match attribute {
-                    1 => give(value.cast(), PRIMARY),
-                    2 => give(value.cast(), if owner == Owner::Host { 1u32 } else { 2 }),
-                    8 => give(value.cast(), owner == Owner::Managed),
+                    1 => give(value.cast(), owner.map_or(0, |_| PRIMARY)),
+                    2 => give(value.cast(), owner.map_or(0, |owner| if owner == Owner::Host { 1u32 } else { 2 })),
+                    8 => give(value.cast(), owner == Some(Owner::Managed)),
                     9 => give(value.cast(), 0 as c_int),
+                    11 => give(value.cast(), found.map_or(0, |(start, _, _)| start)),
+                    12 => give(value.cast(), found.map_or(0, |(_, bytes, _)| bytes)),
                     _ => Err((INVALID_VALUE, format!("attribute {attribute}"))),
                 }
             }
-        })
+        }))
     }
 
     /// Memory of the device.

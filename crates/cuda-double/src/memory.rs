@@ -100,10 +100,16 @@ impl DeviceMemory {
         Ok(ptr::with_exposed_provenance_mut(alias))
     }
 
+    /// Start, length and owner of the allocation around an address.
+    pub(crate) fn allocation(&self, address: u64) -> Option<(u64, usize, Owner)> {
+        let (start, block) = self.blocks.range(..=address).next_back()?;
+        let is_inside = address - start < block.bytes as u64;
+        is_inside.then_some((*start, block.bytes, block.owner))
+    }
+
     /// Who reaches an address; none if it is in no allocation.
     pub(crate) fn owner(&self, address: u64) -> Option<Owner> {
-        let (_, block) = self.blocks.range(..=address).next_back()?;
-        self.reach(address, 1).ok().map(|_| block.owner)
+        self.allocation(address).map(|(_, _, owner)| owner)
     }
 }
 

@@ -59,7 +59,7 @@ functions! {
     load_module = "cuModuleLoadDataEx"(*mut Handle, *const c_void, c_uint, *mut c_int, *mut *mut c_void);
     function = "cuModuleGetFunction"(*mut Handle, Handle, *const c_char);
     launch = "cuLaunchKernel"(Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle, *mut *mut c_void, *mut *mut c_void);
-    pointer_attribute = "cuPointerGetAttribute"(*mut c_void, c_int, u64);
+    pointer_attributes = "cuPointerGetAttributes"(c_uint, *mut c_int, *mut *mut c_void, u64);
     allocate = "cuMemAlloc_v2"(*mut u64, usize);
     free = "cuMemFree_v2"(u64);
     allocate_pinned = "cuMemHostAlloc"(*mut *mut c_void, usize, c_uint);
@@ -78,12 +78,10 @@ pub struct Driver {
     /// Never closed: its functions are used as long as the process lives.
     library: ManuallyDrop<Library>,
     file: String,
-    version: i32,
-    devices: i32,
 }
 
 impl Driver {
-    /// The driver of this machine, which is opened once.
+    /// The driver of this machine, which is opened and initialised once.
     ///
     /// # Errors
     /// When there is none, or no GPU.
@@ -92,17 +90,42 @@ impl Driver {
         DRIVER.get_or_init(|| Self::open(DRIVER_FILE)).as_ref()
     }
 
+    /// The driver that something in this process has opened; `None` while nothing has. This does not initialise it: until the program has
+    /// done so, the driver knows no address.
+    ///
+    /// # Errors
+    /// When it lacks a function.
+    pub fn loaded() -> Option<Result<&'static Self, &'static CudaError>> {
+        static DRIVER: OnceLock<Result<Driver, CudaError>> = OnceLock::new();
+        if DRIVER.get().is_none() && !Self::is_loaded() {
+            return None;
+        }
+        Some(DRIVER.get_or_init(|| Self::find_in(DRIVER_FILE)).as_ref())
+    }
+
     /// Whether something in this process has opened the driver's library, so that it may own memory of a GPU.
     pub fn is_loaded() -> bool {
         // SAFETY: a library that is loaded already runs no code by being named once more; the name is given back at once.
         unsafe { Library::open(Some(DRIVER_FILE), RTLD_NOLOAD | RTLD_NOW | RTLD_LOCAL) }.is_ok()
     }
 
-    /// Opens the driver's library by a path of its own.
+    /// Opens the driver's library by a path of its own, and initialises it.
     ///
     /// # Errors
     /// When it cannot be opened, lacks a function, or finds no GPU.
     pub fn open(file: &str) -> Result<Self, CudaError> {
+        let driver = Self::find_in(file)?;
+        // SAFETY: the first call of all.
+        let code = unsafe { (driver.functions.init)(0) };
+        driver.check(code, "cuInit", || "flags 0".to_owned())?;
+        match driver.devices()? {
+            ..1 => Err(CudaError::NoDevice),
+            _ => Ok(driver),
+        }
+    }
+
+    /// Opens the driver's library and finds its functions.
+    fn find_in(file: &str) -> Result<Self, CudaError> {
         // SAFETY: what the library does when it is opened is the driver's business; who installed it is trusted with the machine.
         let library =
             unsafe { Library::open(Some(file), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| {
@@ -112,39 +135,35 @@ impl Driver {
                 }
             })?;
         let functions = Functions::find(&library, file)?;
-        let mut driver = Self {
+        Ok(Self {
             functions,
             library: ManuallyDrop::new(library),
             file: file.to_owned(),
-            version: 0,
-            devices: 0,
-        };
-        // SAFETY: the first call of all; the others write one number.
-        unsafe {
-            driver.check((driver.functions.init)(0), "cuInit", || {
-                "flags 0".to_owned()
-            })?;
-            let (mut version, mut devices) = (0, 0);
-            let code = (driver.functions.version)(&raw mut version);
-            driver.check(code, "cuDriverGetVersion", String::new)?;
-            let code = (driver.functions.device_count)(&raw mut devices);
-            driver.check(code, "cuDeviceGetCount", String::new)?;
-            (driver.version, driver.devices) = (version, devices);
-        }
-        if driver.devices < 1 {
-            return Err(CudaError::NoDevice);
-        }
-        Ok(driver)
+        })
     }
 
     /// The version of CUDA that the driver serves, as (major, minor).
-    pub const fn version(&self) -> (i32, i32) {
-        (self.version / 1000, self.version % 1000 / 10)
+    ///
+    /// # Errors
+    /// The driver's errors.
+    pub fn version(&self) -> Result<(i32, i32), CudaError> {
+        let mut version = 0;
+        // SAFETY: writes one number.
+        let code = unsafe { (self.functions.version)(&raw mut version) };
+        self.check(code, "cuDriverGetVersion", String::new)?;
+        Ok((version / 1000, version % 1000 / 10))
     }
 
     /// How many GPUs there are.
-    pub const fn devices(&self) -> i32 {
-        self.devices
+    ///
+    /// # Errors
+    /// The driver's errors.
+    pub fn devices(&self) -> Result<i32, CudaError> {
+        let mut devices = 0;
+        // SAFETY: writes one number.
+        let code = unsafe { (self.functions.device_count)(&raw mut devices) };
+        self.check(code, "cuDeviceGetCount", String::new)?;
+        Ok(devices)
     }
 
     /// The address of another function of the driver, for callers that know its type.

@@ -23,7 +23,7 @@
 //!
 //! Life of the data: `plan` turns a form and a range into launches, without a GPU; `params` is what a launch tells a kernel;
 //! `emit` writes the kernels; `gpu` loads and launches them through `driver`; `memory` allocates and says which GPU an
-//! address belongs to; `device_layout` packs and unpacks.
+//! address belongs to; `pool` lends memory that it keeps; `device_layout` packs and unpacks.
 //!
 //! Tests: `cuda` assembles the text with NVIDIA's assembler where that is at hand, runs it in an interpreter against the
 //! processor's kernels, and goes through a double of the driver.
@@ -36,11 +36,13 @@ mod gpu;
 mod memory;
 mod params;
 mod plan;
+mod pool;
 
 pub use device_layout::DeviceLayout;
 pub use driver::{DRIVER_FILE, Driver, Handle};
 pub use emit::{Direction, KernelName, Shape, module_text};
 pub use error::CudaError;
 pub use gpu::{Gpu, Stream};
-pub use memory::{DeviceMemory, MemorySpace, PinnedMemory};
+pub use memory::{Allocation, DeviceMemory, MemorySpace, PinnedMemory};
 pub use plan::{Addresses, Launch, Plan, Tuning};
+pub use pool::Bounce;

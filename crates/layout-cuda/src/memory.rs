@@ -16,15 +16,50 @@ pub enum MemorySpace {
     Device(&'static Gpu),
 }
 
+/// Memory of a GPU around an address.
+#[derive(Clone, Copy, Debug)]
+pub struct Allocation {
+    /// The GPU.
+    pub gpu: &'static Gpu,
+    /// Its number.
+    pub ordinal: i32,
+    /// Where the allocation begins.
+    pub start: u64,
+    /// Its length in bytes.
+    pub bytes: u64,
+}
+
+impl Allocation {
+    /// Whether a range lies inside.
+    pub const fn contains(&self, start: u64, bytes: usize) -> bool {
+        start >= self.start
+            && bytes as u64 <= self.bytes
+            && start - self.start <= self.bytes - bytes as u64
+    }
+}
+
 /// Attributes of an address (`CUpointer_attribute`).
 const ATTRIBUTE_CONTEXT: c_int = 1;
 const ATTRIBUTE_MEMORY_TYPE: c_int = 2;
 const ATTRIBUTE_IS_MANAGED: c_int = 8;
 const ATTRIBUTE_DEVICE_ORDINAL: c_int = 9;
+const ATTRIBUTE_RANGE_START: c_int = 11;
+const ATTRIBUTE_RANGE_SIZE: c_int = 12;
 /// The kind of memory that is a GPU's (`CU_MEMORYTYPE_DEVICE`).
 const MEMORY_TYPE_DEVICE: u32 = 2;
-/// The driver's answer for addresses that it does not know, and before any context exists.
+/// The driver's answer for addresses that it does not know, before it is initialised, and before any context exists.
 const UNKNOWN_ADDRESS: [c_int; 3] = [1, 3, 201];
+
+/// What the driver says of an address; all zero for one that it does not know.
+#[derive(Default)]
+struct Answer {
+    context: Handle,
+    kind: u32,
+    is_managed: u32,
+    ordinal: c_int,
+    start: u64,
+    bytes: u64,
+}
 
 impl Driver {
     /// The owner of an address. Memory that the driver does not know, pinned memory and managed memory belong to the host.
@@ -32,43 +67,56 @@ impl Driver {
     /// # Errors
     /// The driver's errors, except that it does not know the address.
     pub fn space_of(&'static self, address: u64) -> Result<MemorySpace, CudaError> {
-        let Some(kind) = self.attribute::<u32>(ATTRIBUTE_MEMORY_TYPE, address)? else {
-            return Ok(MemorySpace::Host);
-        };
-        let managed = self.attribute::<u32>(ATTRIBUTE_IS_MANAGED, address)?;
-        if kind != MEMORY_TYPE_DEVICE || managed.is_some_and(|is| is & 0xff != 0) {
-            return Ok(MemorySpace::Host);
-        }
-        let context = self.attribute::<Handle>(ATTRIBUTE_CONTEXT, address)?;
-        let gpu = match context.filter(|&context| context != Handle::default()) {
-            Some(context) => Gpu::with_context(self, context)?,
-            // Memory of a pool belongs to no context.
-            None => {
-                let device = self.attribute::<i32>(ATTRIBUTE_DEVICE_ORDINAL, address)?;
-                Gpu::primary(self, device.unwrap_or(0))?
-            }
-        };
-        Ok(MemorySpace::Device(gpu))
+        let allocation = self.allocation_of(address)?;
+        Ok(allocation.map_or(MemorySpace::Host, |found| MemorySpace::Device(found.gpu)))
     }
 
-    fn attribute<T: Default>(
-        &self,
-        attribute: c_int,
-        address: u64,
-    ) -> Result<Option<T>, CudaError> {
-        let mut value = T::default();
-        // SAFETY: each attribute is written in the type of which it is asked for here; booleans take less.
-        let code = unsafe {
-            let value: *mut c_void = (&raw mut value).cast();
-            (self.functions.pointer_attribute)(value, attribute, address)
-        };
-        if UNKNOWN_ADDRESS.contains(&code) {
+    /// The memory of a GPU around an address, by one call of the driver; `None` if the address belongs to the host.
+    ///
+    /// # Errors
+    /// As for [`Self::space_of`].
+    pub fn allocation_of(&'static self, address: u64) -> Result<Option<Allocation>, CudaError> {
+        let answer = self.ask(address)?;
+        if answer.kind != MEMORY_TYPE_DEVICE || answer.is_managed & 0xff != 0 {
             return Ok(None);
         }
-        self.check(code, "cuPointerGetAttribute", || {
-            format!("attribute {attribute} of address {address:#x}")
+        // Memory of a pool belongs to no context.
+        let gpu = match answer.context == Handle::default() {
+            true => Gpu::primary(self, answer.ordinal)?,
+            false => Gpu::with_context(self, answer.context)?,
+        };
+        Ok(Some(Allocation {
+            gpu,
+            ordinal: answer.ordinal,
+            start: answer.start,
+            bytes: answer.bytes,
+        }))
+    }
+
+    fn ask(&self, address: u64) -> Result<Answer, CudaError> {
+        let mut answer = Answer::default();
+        let asked: [(c_int, *mut c_void); 6] = [
+            (ATTRIBUTE_CONTEXT, (&raw mut answer.context).cast()),
+            (ATTRIBUTE_MEMORY_TYPE, (&raw mut answer.kind).cast()),
+            (ATTRIBUTE_IS_MANAGED, (&raw mut answer.is_managed).cast()),
+            (ATTRIBUTE_DEVICE_ORDINAL, (&raw mut answer.ordinal).cast()),
+            (ATTRIBUTE_RANGE_START, (&raw mut answer.start).cast()),
+            (ATTRIBUTE_RANGE_SIZE, (&raw mut answer.bytes).cast()),
+        ];
+        let mut attributes = asked.map(|(attribute, _)| attribute);
+        let mut places = asked.map(|(_, place)| place);
+        // SAFETY: each attribute is written in the type of its field; the boolean takes less.
+        let code = unsafe {
+            let (attributes, places) = (attributes.as_mut_ptr(), places.as_mut_ptr());
+            (self.functions.pointer_attributes)(asked.len() as u32, attributes, places, address)
+        };
+        if UNKNOWN_ADDRESS.contains(&code) {
+            return Ok(Answer::default());
+        }
+        self.check(code, "cuPointerGetAttributes", || {
+            format!("address {address:#x}")
         })?;
-        Ok(Some(value))
+        Ok(answer)
     }
 }
 

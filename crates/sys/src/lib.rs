@@ -5,6 +5,7 @@
 //! | module | what it wraps |
 //! |---|---|
 //! | [`memory`] | anonymous memory files, mappings, sizes of memory and caches |
+//! | [`own_memory`] | which addresses are the program's, its heap's or its stack's |
 //! | [`reservation`] | memory files of which only the parts in use are accessible |
 //! | [`files`] | reading files that a user names |
 //! | [`file_ranges`] | space for a range of a file, and locks of ranges |
@@ -40,6 +41,7 @@ pub mod leaks;
 pub mod library;
 pub mod limits;
 pub mod memory;
+pub mod own_memory;
 pub mod random;
 pub mod reservation;
 pub mod signals;

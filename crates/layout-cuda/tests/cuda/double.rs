@@ -20,7 +20,8 @@ fn driver() -> &'static Driver {
 
 #[test]
 fn the_double_says_what_it_is() {
-    assert_eq!((driver().version(), driver().devices()), ((12, 9), 1));
+    assert_eq!(driver().version(), Ok((12, 9)));
+    assert_eq!(driver().devices(), Ok(1));
     assert_eq!(
         driver().device_name(0).expect("device 0"),
         "double of a GPU"
@@ -74,8 +75,27 @@ fn addresses_have_places() {
         MemorySpace::Host
     ));
     let address = memory.address();
+    let found = driver().allocation_of(address + 9).expect("answered");
+    let found = found.expect("of the device");
+    assert_eq!((found.start, found.bytes, found.ordinal), (address, 100, 0));
+    assert!(found.contains(address + 1, 99) && !found.contains(address + 1, 100));
+    assert!(!found.contains(address - 1, 1) && found.contains(address + 100, 0));
     drop(memory);
     assert!(matches!(place(address), MemorySpace::Host));
+}
+
+/// Memory on its way is lent again, and not lent twice at a time.
+#[test]
+fn bounce_memory_is_used_again() {
+    let gpu = Gpu::primary(driver(), 0).expect("device 0");
+    let (one, other) = (gpu.bounce(5).expect("5"), gpu.bounce(5).expect("5"));
+    let (first, second) = (one.address(), other.address());
+    assert_ne!(first, second);
+    drop((one, other));
+    let again = gpu.bounce(60_000).expect("60000");
+    assert!([first, second].contains(&again.address()));
+    let long = gpu.bounce(1 << 20).expect("a mebibyte");
+    assert!(![first, second].contains(&long.address()));
 }
 
 /// Kernels write pinned memory, which stays the host's.

@@ -55,7 +55,7 @@ impl Unit {
     /// # Errors
     /// When the driver refuses one, or is too old.
     pub(crate) fn all(driver: &'static Driver) -> Done<Vec<Self>> {
-        (0..driver.devices())
+        (0..driver.devices()?)
             .map(|ordinal| Self::open(driver, ordinal))
             .collect()
     }
