@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <stdint.h>
+#include <unistd.h>
 
 typedef uint64_t Device;
 static int (*cu_init)(unsigned);
@@ -31,7 +32,7 @@ static int is_double;
         }                                                               \
     } while (0)
 
-static void *symbol(void *library, const char *name)
+static inline void *symbol(void *library, const char *name)
 {
     void *found = dlsym(library, name);
     if (found == NULL)
@@ -39,7 +40,7 @@ static void *symbol(void *library, const char *name)
     return found;
 }
 
-static void load_driver(void)
+static inline void load_driver(void)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
     if (library == NULL) {
@@ -72,7 +73,7 @@ typedef struct {
     Device device;
 } Buffer;
 
-static Buffer make(int is_device, size_t bytes, unsigned seed)
+static inline Buffer make(int is_device, size_t bytes, unsigned seed)
 {
     Buffer buffer = {is_device, bytes, malloc(bytes), 0};
     for (size_t i = 0; i < bytes; i++)
@@ -84,20 +85,27 @@ static Buffer make(int is_device, size_t bytes, unsigned seed)
     return buffer;
 }
 
-static void *address(const Buffer *buffer)
+/* Takes over the contents that the host's copy got. */
+static inline void fill(Buffer *buffer)
+{
+    if (buffer->is_device)
+        DRIVER(cu_in(buffer->device, buffer->host, buffer->bytes));
+}
+
+static inline void *address(const Buffer *buffer)
 {
     return buffer->is_device ? (void *)(uintptr_t)buffer->device : buffer->host;
 }
 
 /* The contents as they are now. */
-static unsigned char *contents(Buffer *buffer)
+static inline unsigned char *contents(Buffer *buffer)
 {
     if (buffer->is_device)
         DRIVER(cu_out(buffer->host, buffer->device, buffer->bytes));
     return buffer->host;
 }
 
-static void drop(Buffer *buffer)
+static inline void drop(Buffer *buffer)
 {
     if (buffer->is_device)
         DRIVER(cu_free(buffer->device));

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use super::cargo;
 use super::found::Found;
@@ -48,15 +49,103 @@ pub(super) fn assemble(_: Scope) -> Result<Found, String> {
     )
 }
 
-/// Numbers of ranks that exchange device memory.
-const RANKS: &[&str] = &["1", "2", "3"];
-/// When they load the driver, as the program's argument, and the setting with which the library expects it then.
-const LOADED: &[(&str, &str)] = &[("early", "1"), ("late", "3")];
+/// How a program of `tests/gpu` is run.
+struct Run {
+    program: &'static str,
+    ranks: &'static [&'static str],
+    /// Flags of mpiexec.
+    flags: &'static [&'static str],
+    arguments: &'static [&'static str],
+    settings: &'static [(&'static str, &'static str)],
+    /// Whether the layer for datatypes stands between, which packs what is in device memory itself.
+    layered: bool,
+    /// Whether it counts the calls of the double.
+    counts: bool,
+}
 
-/// Whether the layer for datatypes stands between, which packs what is in device memory itself.
-const LAYERED: &[bool] = &[false, true];
+const PLAIN: Run = Run {
+    program: "",
+    ranks: &[],
+    flags: &[],
+    arguments: &["early"],
+    settings: &[],
+    layered: false,
+    counts: false,
+};
 
-/// Messages from and to device memory, with the double in the driver's place.
+/// The driver comes after MPI_Init; on a node without the device's file that needs a setting.
+const LATE: &[&str] = &["late"];
+const EVERY_NODE: (&str, &str) = ("RANKPOINT_GPU", "3");
+
+const BUFFERS: Run = Run {
+    program: "buffers",
+    ranks: &["1", "2", "3"],
+    ..PLAIN
+};
+const RMA: Run = Run {
+    program: "rma",
+    ranks: &["1", "2", "4"],
+    ..PLAIN
+};
+const COLLECTIVES: Run = Run {
+    program: "collectives",
+    ranks: &["1", "2", "3", "4"],
+    ..PLAIN
+};
+const RUNS: &[Run] = &[
+    BUFFERS,
+    Run {
+        layered: true,
+        ..BUFFERS
+    },
+    Run {
+        arguments: LATE,
+        settings: &[EVERY_NODE],
+        ..BUFFERS
+    },
+    Run {
+        arguments: LATE,
+        settings: &[EVERY_NODE],
+        layered: true,
+        ..BUFFERS
+    },
+    RMA,
+    Run {
+        settings: &[("RANKPOINT_RMA", "message")],
+        ..RMA
+    },
+    Run {
+        settings: &[("RANKPOINT_RMA", "attach")],
+        ..RMA
+    },
+    Run {
+        ranks: &["2"],
+        arguments: LATE,
+        settings: &[EVERY_NODE],
+        ..RMA
+    },
+    COLLECTIVES,
+    Run {
+        ranks: &["3"],
+        arguments: LATE,
+        settings: &[EVERY_NODE, ("RANKPOINT_SHARED_COLLECTIVES", "0")],
+        ..COLLECTIVES
+    },
+    Run {
+        program: "files",
+        ranks: &["1", "3"],
+        ..PLAIN
+    },
+    Run {
+        program: "counts",
+        ranks: &["2", "3"],
+        settings: &[EVERY_NODE],
+        counts: true,
+        ..PLAIN
+    },
+];
+
+/// All calls that take device memory, with the double in the driver's place.
 pub(super) fn buffers(_: Scope) -> Result<Found, String> {
     if let Err(why) = tools::need(&[tools::CC]) {
         return Ok(Found::Skipped(why));
@@ -64,7 +153,7 @@ pub(super) fn buffers(_: Scope) -> Result<Found, String> {
     let prefix = install::into_target()?;
     let folder = double()?;
     let paths = [prefix.join("lib"), folder.clone()];
-    let (passed, wrong) = exchange(&prefix, &folder, &paths)?;
+    let (passed, wrong) = run_all(&prefix, &folder, &paths, true)?;
     Found::runs(passed, wrong, "runs with device memory")
 }
 
@@ -99,50 +188,80 @@ pub(crate) fn in_this_machine(prefix: &Path) -> Result<Result<usize, String>, St
     }
     let folder = shell::target().join("gpu");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let (passed, wrong) = exchange(prefix, &folder, &[prefix.join("lib")])?;
+    let (passed, wrong) = run_all(prefix, &folder, &[prefix.join("lib")], false)?;
     match wrong.is_empty() {
         true => Ok(Ok(passed)),
         false => Err(wrong.join("\n")),
     }
 }
 
-/// Runs the program with libraries from some folders; gives how often it passed, and what it said otherwise.
-fn exchange(
+/// Runs all programs with libraries from some folders; gives how often they passed, and what they said otherwise.
+fn run_all(
     prefix: &Path,
     folder: &Path,
     libraries: &[PathBuf],
+    is_double: bool,
 ) -> Result<(usize, Vec<String>), String> {
-    let program = folder.join("buffers");
-    shell::compile(&prefix.join("bin/mpicc"), "tests/gpu/buffers.c", &program)?;
+    let mut compiled = Vec::new();
     let path = std::env::join_paths(libraries).map_err(|error| error.to_string())?;
     let (mut passed, mut wrong) = (0, Vec::new());
-    let runs = RANKS
-        .iter()
-        .flat_map(|ranks| LOADED.iter().map(move |loaded| (ranks, loaded)));
-    let runs = runs.flat_map(|run| LAYERED.iter().map(move |layered| (run, *layered)));
-    for ((ranks, (when, setting)), layered) in runs {
-        let mut job = shell::command(prefix.join("bin/mpiexec"));
-        job.args(["-n", ranks, "--timeout", "120"])
-            .arg(&program)
-            .arg(when);
-        job.env("RANKPOINT_GPU", setting);
-        if layered {
-            let layers = prefix.join("lib/rankpoint/interpose/libmpi_abi.so.1");
-            job.env("LD_PRELOAD", layers)
-                .env("RANKPOINT_INTERPOSE", "datatypes")
-                .env("RANKPOINT_INTERPOSE_PATH", "pack");
+    for run in RUNS.iter().filter(|run| is_double || !run.counts) {
+        let program = folder.join(run.program);
+        if !compiled.contains(&run.program) {
+            let source = format!("tests/gpu/{}.c", run.program);
+            shell::compile(&prefix.join("bin/mpicc"), &source, &program)?;
+            compiled.push(run.program);
         }
-        let output = shell::output(job.env("LD_LIBRARY_PATH", &path))?;
-        let said = String::from_utf8_lossy(&output.stdout);
-        if output.status.success() && said.contains("PASS") {
-            passed += 1;
-        } else {
-            let errors = String::from_utf8_lossy(&output.stderr);
-            wrong.push(format!(
-                "buffers on {ranks} ranks, driver loaded {when}, layer for datatypes {layered}: {}\n{said}{errors}",
-                output.status
-            ));
+        for ranks in run.ranks {
+            let mut job = job(prefix, &program, run, ranks);
+            match outcome(job.env("LD_LIBRARY_PATH", &path))? {
+                None => passed += 1,
+                Some(said) => wrong.push(format!("{} on {ranks} ranks: {said}", run.describe())),
+            }
         }
     }
     Ok((passed, wrong))
+}
+
+impl Run {
+    fn describe(&self) -> String {
+        let Self {
+            program,
+            flags,
+            arguments,
+            settings,
+            layered,
+            ..
+        } = self;
+        format!(
+            "{program} {arguments:?}, flags {flags:?}, settings {settings:?}, layer for datatypes {layered}"
+        )
+    }
+}
+
+fn job(prefix: &Path, program: &Path, run: &Run, ranks: &str) -> Command {
+    let mut job = shell::command(prefix.join("bin/mpiexec"));
+    job.args(["-n", ranks, "--timeout", "120"])
+        .args(run.flags)
+        .arg(program)
+        .args(run.arguments);
+    job.envs(run.settings.iter().copied());
+    if run.layered {
+        let layers = prefix.join("lib/rankpoint/interpose/libmpi_abi.so.1");
+        job.env("LD_PRELOAD", layers)
+            .env("RANKPOINT_INTERPOSE", "datatypes")
+            .env("RANKPOINT_INTERPOSE_PATH", "pack");
+    }
+    job
+}
+
+/// What a job said, if it did not pass.
+fn outcome(job: &mut Command) -> Result<Option<String>, String> {
+    let output = shell::output(job)?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    if output.status.success() && said.contains("PASS") {
+        return Ok(None);
+    }
+    let errors = String::from_utf8_lossy(&output.stderr);
+    Ok(Some(format!("{}\n{said}{errors}", output.status)))
 }

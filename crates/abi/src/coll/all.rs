@@ -13,7 +13,10 @@ use super::buffers::{
     in_place, in_place_if, one_group, own_and_all, target_block,
 };
 use super::ending::{Ending, attempt, finish, forms, rest};
-use super::rooted::{partners, refuse_no_memory, refuse_null_arrays, varying, varying_target};
+use super::rooted::{
+    all_updated_if, partners, refuse_no_memory, refuse_null_arrays, updated_if, varying,
+    varying_target,
+};
 use crate::datatype::create::Address;
 use crate::handle::COMMS;
 
@@ -46,11 +49,9 @@ unsafe fn allgather(
         } else {
             Some(block(Elements::new(&SENT, sendbuf, sendcount, sendtype))?)
         };
-        let blocks = Blocks::equal(
-            &target_block(Elements::new(&RECEIVED, recvbuf, count, recvtype))?,
-            count as usize,
-            partners(&comm),
-        );
+        let block = target_block(Elements::new(&RECEIVED, recvbuf, count, recvtype))?;
+        let block = updated_if(send.is_none(), block);
+        let blocks = Blocks::equal(&block, count as usize, partners(&comm));
         if let Some(send) = &send {
             blocks_apart(slice::from_ref(send), &blocks.0)?;
         }
@@ -96,6 +97,7 @@ unsafe fn allgatherv(
         let names = &RECEIVED_BLOCKS;
         varying_target(ranks, names, recvbuf, recvcounts, displs, recvtype)?
     };
+    let blocks = all_updated_if(send.is_none(), blocks);
     if let Some(send) = &send {
         blocks_apart(slice::from_ref(send), &blocks.0)?;
     }
@@ -141,11 +143,9 @@ unsafe fn alltoall(
     rest(move || {
         let comm = COMMS.share(comm, "comm")?;
         let size = partners(&comm);
-        let receive = Blocks::equal(
-            &target_block(Elements::new(&RECEIVED, recvbuf, count, recvtype))?,
-            count as usize,
-            size,
-        );
+        let received = target_block(Elements::new(&RECEIVED, recvbuf, count, recvtype))?;
+        let received = updated_if(in_place(sendbuf), received);
+        let receive = Blocks::equal(&received, count as usize, size);
         let send = if in_place_if(one_group(&comm), "sendbuf", sendbuf)? {
             None
         } else {
@@ -199,6 +199,7 @@ unsafe fn alltoallv(
         // SAFETY: passed on.
         Some(unsafe { varying(ranks, &SENT, sendbuf, sendcounts, sdispls, sendtype) }?)
     };
+    let receive = all_updated_if(send.is_none(), receive);
     if let Some(send) = &send {
         blocks_apart(&send.0, &receive.0)?;
     }
@@ -284,6 +285,7 @@ unsafe fn alltoallw(
         // SAFETY: passed on.
         Some(unsafe { mixed(ranks, &SENT, sendbuf, sendcounts, sdispls, sendtypes) }?)
     };
+    let receive = all_updated_if(send.is_none(), receive);
     if let Some(send) = &send {
         blocks_apart(&send.0, &receive.0)?;
     }

@@ -4,16 +4,18 @@
 
 use core::ffi::c_void;
 
-use engine::coll::Block;
 use engine::coll::fast::Span;
+use engine::coll::{Block, Use};
 use engine::comm::Comm;
+use engine::device::Device;
 use engine::p2p::{CHECKED, Memory};
 use engine::rma::BufferUse;
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::{MPI_BYTE, MPI_DATATYPE_NULL, MPI_IN_PLACE};
 use mpi_abi_sys::types::MPI_Datatype;
 
-use crate::datatype::{contiguous_span, host_memory as memory};
+use crate::datatype::arguments::device_of_block;
+use crate::datatype::{contiguous_span, located_memory};
 use crate::exposed;
 use crate::handle::{DATATYPES, FIRST_DYNAMIC};
 
@@ -182,14 +184,19 @@ impl Elements {
 
     /// Their memory, checked.
     pub(crate) fn memory(self) -> Result<Memory<'static>> {
-        let found = memory(self.buf, self.count, self.type_of_some());
-        let found = found.map_err(|error| self.names.blame(error))?;
+        Ok(self.located()?.0)
+    }
+
+    /// Their memory, checked, and the GPU that it belongs to.
+    pub(crate) fn located(self) -> Result<(Memory<'static>, Option<Device>)> {
+        let found = located_memory(self.buf, self.count, self.type_of_some());
+        let (found, device) = found.map_err(|error| self.names.blame(error))?;
         let used = match self.names.are_received() {
             true => BufferUse::Written,
             false => BufferUse::Read,
         };
         exposed::keep(&found, used);
-        Ok(found)
+        Ok((found, device))
     }
 
     /// As many for each rank of an intracommunicator.
@@ -351,18 +358,55 @@ fn general_all_and_all(
 
 /// Elements that a collective may keep.
 pub(crate) fn block(elements: Elements) -> Result<Block> {
-    elements.memory()?;
-    let datatype = DATATYPES.find(elements.type_of_some(), elements.names.datatype)?;
-    let (base, count) = (elements.buf.cast_mut().cast(), elements.count as usize);
-    // SAFETY: a program leaves the buffers of a collective alone until it is complete (crate head).
-    Ok(unsafe { Block::of(base, count, datatype) })
+    used_block(elements, Use::Read)
 }
 
 /// As [`block`], of elements that are received.
 pub(crate) fn target_block(elements: Elements) -> Result<Block> {
-    let found = block(elements)?;
+    let found = used_block(elements, Use::Written)?;
     check_target(elements)?;
     Ok(found)
+}
+
+fn used_block(elements: Elements, used: Use) -> Result<Block> {
+    let (_, device) = elements.located()?;
+    let datatype = DATATYPES.find(elements.type_of_some(), elements.names.datatype)?;
+    let (base, count) = (elements.buf.cast_mut().cast(), elements.count as usize);
+    // SAFETY: a program leaves the buffers of a collective alone until it is complete (crate head).
+    let block = unsafe { Block::of(base, count, datatype) };
+    Ok(match device {
+        Some(device) => block.on(device, used),
+        None => block,
+    })
+}
+
+/// Notes the GPU in whose memory the blocks of a buffer are. The first block with data decides where a buffer is; behind MPI_BOTTOM each block
+/// has memory of its own.
+pub(crate) fn locate_blocks(
+    names: &'static Names,
+    buf: *const c_void,
+    blocks: Vec<Block>,
+) -> Result<Vec<Block>> {
+    let used = match names.are_received() {
+        true => Use::Written,
+        false => Use::Read,
+    };
+    let mut known: Option<Option<Device>> = None;
+    let blocks = blocks.into_iter().map(|block| {
+        if block.bytes() == 0 {
+            return Ok(block);
+        }
+        let device = match known.filter(|_| !buf.is_null()) {
+            Some(device) => device,
+            None => device_of_block(&block).map_err(|error| names.blame(error))?,
+        };
+        known = Some(device);
+        Ok(match device {
+            Some(device) => block.on(device, used),
+            None => block,
+        })
+    });
+    blocks.collect()
 }
 
 /// As [`block`], without elements, for a rank that takes no part.

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use engine::call::CallName;
-use engine::coll::{self, Begun, FastPlan};
+use engine::coll::{self, Begun, Buffers, FastPlan};
 use engine::comm::Comm;
 use engine::{Result, task};
 use mpi_abi_sys::types::MPI_Request;
@@ -184,8 +184,33 @@ pub(crate) fn rest(work: impl FnOnce() -> Result<()>) -> Result<()> {
 }
 
 /// Runs a collective to its end, spawns it, or keeps its plan: the decoded arguments, of which each start takes a copy, and the
-/// fast path that starts try first.
-pub(crate) fn finish<A: Clone + 'static, W: Future<Output = Result<()>> + 'static>(
+/// fast path that starts try first. Arguments in the memory of a GPU are replaced by copies on the host each time.
+pub(crate) fn finish<A: Buffers + Clone + 'static, W: Future<Output = Result<()>> + 'static>(
+    call: &'static str,
+    comm: Arc<Comm>,
+    ending: Ending,
+    fast: Option<FastPlan>,
+    mut arguments: A,
+    work: impl Fn(Arc<Comm>, A) -> W + 'static,
+) -> Result<()> {
+    if coll::are_on_device(&mut arguments)? {
+        let work = Arc::new(work);
+        return finish_on_host(
+            call,
+            comm,
+            ending,
+            fast,
+            arguments,
+            move |comm, arguments| {
+                let work = work.clone();
+                coll::on_copies(comm, arguments, move |comm, copies| work(comm, copies))
+            },
+        );
+    }
+    finish_on_host(call, comm, ending, fast, arguments, work)
+}
+
+fn finish_on_host<A: Clone + 'static, W: Future<Output = Result<()>> + 'static>(
     call: &'static str,
     comm: Arc<Comm>,
     ending: Ending,

@@ -53,6 +53,8 @@ fn spread(
     receive: Blocks,
 ) -> Result<()> {
     blocks_apart(slice::from_ref(&send), &receive.0)?;
+    // No data come from a neighbour that is MPI_PROC_NULL.
+    let receive = receive.updated();
     finish(
         call,
         comm,
@@ -126,6 +128,8 @@ fn exchange(
     receive: Blocks,
 ) -> Result<()> {
     blocks_apart(&send.0, &receive.0)?;
+    // As in `spread`.
+    let receive = receive.updated();
     finish(
         call,
         comm,

@@ -18,7 +18,7 @@ use super::buffers::{
     span_of, span_of_all, spans_apart, target_block,
 };
 use super::ending::{Ending, attempt, finish, forms, rest};
-use super::rooted::{is_member, is_root, root_of};
+use super::rooted::{is_member, is_root, root_of, updated_if};
 use crate::comm::intra;
 use crate::datatype::contiguous_alike;
 use crate::datatype::create::{Address, array};
@@ -83,7 +83,7 @@ unsafe fn reduce(
             Some(receive)
                 if !is_member(root) || in_place_if(one_group(&comm), "sendbuf", sendbuf)? =>
             {
-                receive.clone()
+                receive.clone().updated()
             }
             None if !is_member(root) => no_block()?,
             _ => block(Elements::new(&SENT_VECTOR, sendbuf, count, datatype))?,
@@ -152,7 +152,7 @@ impl Vectors {
     fn blocks(&self) -> Result<(Block, Block)> {
         let receive = target_block(self.got())?;
         if in_place(self.sendbuf) {
-            return Ok((receive.clone(), receive));
+            return Ok((receive.clone().updated(), receive));
         }
         let send = block(self.given())?;
         apart(&send.memory(), &receive.memory())?;
@@ -232,6 +232,8 @@ fn prefix<W: Future<Output = Result<()>> + 'static>(
         let bound = bound.clone();
         let comm = intra(comm, "comm")?;
         let (send, receive) = vectors.blocks()?;
+        // The first member of an exclusive one gets nothing.
+        let receive = updated_if(!inclusive, receive);
         finish(
             call,
             comm,
@@ -436,14 +438,18 @@ pub(crate) unsafe fn MPI_Reduce_local(
         in_place_if(false, "inbuf", inbuf)?;
         in_place_if(false, "inoutbuf", inoutbuf)?;
         let into = Elements::new(&COMBINED, inoutbuf, count, datatype);
-        let from = Elements::new(&OPERAND, inbuf, count, datatype).memory()?;
+        let given = Elements::new(&OPERAND, inbuf, count, datatype);
+        let (from, from_device) = given.located()?;
         check_target(into)?;
-        let into = into.memory()?;
+        let (found, into_device) = into.located()?;
         exposed::forget_local();
-        if from.overlaps(&into) {
-            return Err(aliased(["inbuf", "inoutbuf"], &from, &into));
+        if from.overlaps(&found) {
+            return Err(aliased(["inbuf", "inoutbuf"], &from, &found));
         }
         let reduction = bind(op, datatype)?;
+        if from_device.is_some() || into_device.is_some() {
+            return coll::reduce_on_device(block(given)?, target_block(into)?, reduction);
+        }
         // SAFETY: both buffers hold `count` elements (crate head; checked as far as C allows).
         unsafe { reduction.apply(inbuf.cast(), inoutbuf.cast(), count as usize) };
         Ok(())

@@ -12,13 +12,12 @@ use mpi_abi_sys::types::{MPI_Comm, MPI_Datatype};
 
 use super::buffers::{
     Elements, Names, ONLY, RECEIVED, RECEIVED_BLOCKS, SENT, SENT_BLOCKS, block, blocks_apart,
-    check_target, in_place_if, misplaced, no_block, one_group, own_and_all, own_block, span_of,
-    target_block,
+    check_target, in_place, in_place_if, locate_blocks, misplaced, no_block, one_group,
+    own_and_all, own_block, span_of, target_block,
 };
 use super::ending::{Ending, attempt, finish, forms, rest};
 use crate::datatype::arguments::{LAST_CONSTANT, constant_name};
 use crate::datatype::create::Address;
-use crate::datatype::host_bytes;
 use crate::handle::COMMS;
 
 /// Number of ranks that data come from or go to: of the group, or of the remote group.
@@ -96,6 +95,22 @@ fn members_block(
     make(elements).map(Some)
 }
 
+/// A block that is received, of which a part is in place already if `is_in_place`.
+pub(crate) fn updated_if(is_in_place: bool, block: Block) -> Block {
+    match is_in_place {
+        true => block.updated(),
+        false => block,
+    }
+}
+
+/// As [`updated_if`], for the blocks of all ranks.
+pub(crate) fn all_updated_if(is_in_place: bool, blocks: Blocks) -> Blocks {
+    match is_in_place {
+        true => blocks.updated(),
+        false => blocks,
+    }
+}
+
 /// As [`varying`], of elements that are received.
 pub(crate) unsafe fn varying_target(
     ranks: usize,
@@ -149,18 +164,7 @@ pub(crate) unsafe fn varying(
         refuse_no_memory(names, buf, rank, &block)?;
         blocks.push(block);
     }
-    refuse_device(names, &blocks)?;
-    Ok(Blocks(blocks))
-}
-
-/// Refuses memory of a GPU; the first block with data decides where the buffer is.
-fn refuse_device(names: &'static Names, blocks: &[Block]) -> Result<()> {
-    let Some(block) = blocks.iter().find(|block| block.bytes() > 0) else {
-        return Ok(());
-    };
-    let memory = block.memory();
-    let first = std::ptr::without_provenance(memory.first_byte());
-    host_bytes(names.buf(), first, memory.bytes)
+    Ok(Blocks(locate_blocks(names, buf, blocks)?))
 }
 
 /// No object lies below this address.
@@ -305,6 +309,7 @@ unsafe fn gather(
         let receive = is_root(&comm, root)
             .then(|| target_block(Elements::new(&RECEIVED, recvbuf, count, recvtype)))
             .transpose()?
+            .map(|block| updated_if(in_place(sendbuf), block))
             .map(|block| Blocks::equal(&block, count as usize, partners(&comm)));
         finish(
             call,
@@ -345,7 +350,8 @@ unsafe fn gatherv(
         // SAFETY: passed on.
         Some(unsafe {
             let names = &RECEIVED_BLOCKS;
-            varying_target(ranks, names, recvbuf, recvcounts, displs, recvtype)?
+            let blocks = varying_target(ranks, names, recvbuf, recvcounts, displs, recvtype)?;
+            all_updated_if(in_place(sendbuf), blocks)
         })
     } else {
         None

@@ -8,11 +8,12 @@ use std::hint::cold_path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use engine::coll::Block;
 use engine::coll::fast::Span;
 use engine::datatype::Datatype;
 use engine::datatype::fortran::TYPES;
 use engine::datatype::predefined::{PREDEFINED, Predefined};
-use engine::device::{self, Devices};
+use engine::device::{self, Device, Devices};
 use engine::p2p::{CHECKED, Memory};
 use engine::{Error, ErrorClass, Result, allocate};
 use mpi_abi_sys::constants::{MPI_BUFFER_AUTOMATIC, MPI_BYTE, MPI_IN_PLACE};
@@ -64,11 +65,19 @@ pub(crate) fn expect_devices(when: Devices) {
         Devices::Now => NOW,
     };
     DEVICES.store(value, Ordering::Relaxed);
-    look_closer();
+    forget_sizes();
 }
+
+/// Whether every buffer needs a closer look, whatever its kind of memory; 0 if not.
+static LOOKS_CLOSER: AtomicU8 = AtomicU8::new(0);
 
 /// From now on every count needs the object: no path takes memory for plain bytes without a closer look.
 pub(crate) fn look_closer() {
+    LOOKS_CLOSER.store(1, Ordering::Relaxed);
+    forget_sizes();
+}
+
+fn forget_sizes() {
     for size in &SIZES {
         size.store(255, Ordering::Relaxed);
     }
@@ -244,19 +253,6 @@ pub(crate) fn memory(
     }
 }
 
-/// As [`memory`], for calls that read and write their buffers with the processor.
-#[inline(always)]
-pub(crate) fn host_memory(
-    buf: *const c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-) -> Result<Memory<'static>> {
-    match known_memory(buf, count, datatype) {
-        Some(found) => Ok(found),
-        None => general_host_memory(buf, count, datatype),
-    }
-}
-
 /// The memory of elements of a predefined type without holes; `None` for anything that needs a closer look.
 #[inline(always)]
 fn known_memory(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Option<Memory<'static>> {
@@ -266,8 +262,25 @@ fn known_memory(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Optio
         if size != 255 && count < 1 << 54 {
             return Some(Memory::contiguous(buf.cast_mut().cast(), bytes as usize));
         }
+        if size == 255 {
+            return own_memory(buf, count, datatype);
+        }
     }
     None
+}
+
+/// The same where buffers may be in the memory of a GPU, for those that are certainly not.
+#[cold]
+#[inline(never)]
+fn own_memory(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Option<Memory<'static>> {
+    let is_only_of_gpus = LOOKS_CLOSER.load(Ordering::Relaxed) == 0;
+    let may_be_of_gpus = DEVICES.load(Ordering::Relaxed) != NEVER;
+    if !is_only_of_gpus || !may_be_of_gpus || !device::is_own_memory(buf.cast()) {
+        return None;
+    }
+    let object = DATATYPES.get(datatype)?;
+    let found = object.memory(buf.cast_mut().cast(), count as usize).ok()?;
+    found.layout.is_none().then_some(found)
 }
 
 /// As [`memory`], of a buffer that is written.
@@ -278,16 +291,6 @@ pub(crate) fn target_memory(
     datatype: MPI_Datatype,
 ) -> Result<Memory<'static>> {
     as_target(memory(buf, count, datatype)?, datatype)
-}
-
-/// As [`host_memory`], of a buffer that is written.
-#[inline(always)]
-pub(crate) fn host_target_memory(
-    buf: *const c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-) -> Result<Memory<'static>> {
-    as_target(host_memory(buf, count, datatype)?, datatype)
 }
 
 /// Refuses to write elements of a type in which a byte occurs twice.
@@ -307,6 +310,38 @@ fn general_memory(
     count: i64,
     datatype: MPI_Datatype,
 ) -> Result<Memory<'static>> {
+    Ok(general_located(buf, count, datatype)?.0)
+}
+
+/// The memory that a buffer, a count and a datatype describe, and the GPU that it belongs to. Memory of a GPU has a layout, contiguous or not.
+#[inline(always)]
+pub(crate) fn located_memory(
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Result<(Memory<'static>, Option<Device>)> {
+    match known_memory(buf, count, datatype) {
+        Some(found) => Ok((found, None)),
+        None => general_located(buf, count, datatype),
+    }
+}
+
+/// As [`located_memory`], of a buffer that is written.
+pub(crate) fn located_target_memory(
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Result<(Memory<'static>, Option<Device>)> {
+    let (found, device) = located_memory(buf, count, datatype)?;
+    Ok((as_target(found, datatype)?, device))
+}
+
+#[inline(never)]
+fn general_located(
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Result<(Memory<'static>, Option<Device>)> {
     let elements = usize::try_from(count).map_err(|_| {
         Error::argument(ErrorClass::ERR_COUNT, "count", count, "0 or more elements")
     })?;
@@ -333,15 +368,29 @@ fn general_memory(
         ));
     }
     let mut memory = object.memory(buf.cast_mut().cast(), elements)?;
-    if knows_devices() && device::holds(buf.cast(), layout, elements)? {
-        // With its layout, contiguous or not.
+    let device = match knows_devices() {
+        true => device::device_of(buf.cast(), layout, elements)?,
+        false => None,
+    };
+    if device.is_some() {
         memory.base = buf.cast_mut().cast();
         memory.layout = Some((object.shared_layout(), elements));
     }
-    if !checks_types() {
-        return Ok(memory);
+    if checks_types() {
+        memory = memory.typed(Some((object.typed(), elements)));
     }
-    Ok(memory.typed(Some((object.typed(), elements))))
+    Ok((memory, device))
+}
+
+/// The GPU in whose memory a block is.
+///
+/// # Errors
+/// MPI_ERR_BUFFER for a block in several kinds of memory; the driver's errors.
+pub(crate) fn device_of_block(block: &Block) -> Result<Option<Device>> {
+    match knows_devices() {
+        true => device::device_of(block.base.0, &block.layout, block.count),
+        false => Ok(None),
+    }
 }
 
 /// The span of the elements of a predefined type; `None` for every other type.
@@ -375,30 +424,19 @@ pub(crate) fn contiguous_alike(buf: *const c_void, span: Span) -> Option<Span> {
     Some(unsafe { span.also_at(buf.cast_mut().cast()) })
 }
 
-#[inline(never)]
-fn general_host_memory(
-    buf: *const c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-) -> Result<Memory<'static>> {
-    let found = general_memory(buf, count, datatype)?;
-    match found.layout {
-        Some((layout, count)) if knows_devices() && device::holds(found.base, layout, count)? => {
-            Err(on_device("buf", buf))
-        }
-        _ => Ok(found),
-    }
-}
-
 /// Refuses memory of a GPU where the processor is to reach every byte.
 ///
 /// # Errors
 /// MPI_ERR_BUFFER, or the driver's.
 pub(crate) fn host_bytes(argument: &'static str, base: *const c_void, bytes: usize) -> Result<()> {
-    if knows_devices() && device::holds_bytes(base.cast(), bytes)? {
-        return Err(on_device(argument, base));
+    let memory = device::packed_at(base.cast_mut().cast(), bytes);
+    match (knows_devices(), memory.layout) {
+        (true, Some((layout, count))) => match device::device_of(memory.base, layout, count)? {
+            Some(_) => Err(on_device(argument, base)),
+            None => Ok(()),
+        },
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 #[cold]

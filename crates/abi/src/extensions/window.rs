@@ -5,7 +5,6 @@
 
 use core::ffi::c_void;
 
-use engine::rma;
 use mpi_abi_sys::types::{MPI_Aint, MPI_Datatype, MPI_Op, MPI_Win};
 
 use super::calls::{
@@ -13,7 +12,7 @@ use super::calls::{
 };
 use super::extension;
 use crate::error::run_window;
-use crate::win::accumulate::{Buffer, sides};
+use crate::win::accumulate::{Buffer, accumulate_to};
 use crate::win::transfer::{Target, get, put};
 
 macro_rules! transfers {
@@ -61,13 +60,13 @@ extension! {
         origin_addr: *const c_void, origin_count: i32, origin_datatype: MPI_Datatype, target_rank: i32,
         target_addr: *mut c_void, target_count: i32, target_datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win
     ) {
-        run_window("MPIX_Accumulate_virtual_addr", win, |window| {
+        let call = "MPIX_Accumulate_virtual_addr";
+        run_window(call, win, |window| {
             let origin = Buffer::new(origin_addr, origin_count, origin_datatype);
             let target = (target_count, target_datatype);
             let target = Target::at_address(window, target_rank, target_addr, target);
-            let (operator, remote, origin) = sides(origin, target, op)?;
             // SAFETY: the program keeps the origin until the operation is complete (crate head).
-            unsafe { rma::accumulate(window, &origin, &remote, operator) }
+            unsafe { accumulate_to(window, origin, target, op, call) }
         })
     }
 }

@@ -8,7 +8,7 @@ use engine::file::{self, Action, Data, File, Moved, Place, access, ordered};
 use engine::request::{RequestId, Status};
 use mpi_abi_sys::types::{MPI_Datatype, MPI_File, MPI_Offset, MPI_Request, MPI_Status};
 
-use crate::datatype::{Count, host_memory, host_target_memory};
+use crate::datatype::{Count, located_memory, located_target_memory};
 use crate::error::run_file;
 use crate::handle::{Borrowed, DATATYPES};
 use crate::naming::called;
@@ -34,13 +34,19 @@ impl Buffer {
 
     /// The memory that it describes.
     pub(super) fn data(self, action: Action) -> Result<Data> {
-        let memory = match action {
-            Action::Read => host_target_memory(self.address, self.count, self.datatype)?,
-            Action::Write => host_memory(self.address, self.count, self.datatype)?,
+        let (memory, device) = match action {
+            Action::Read => located_target_memory(self.address, self.count, self.datatype)?,
+            Action::Write => located_memory(self.address, self.count, self.datatype)?,
         };
         let datatype = DATATYPES.share(self.datatype, "datatype")?;
+        let (count, writes) = (self.count as usize, action == Action::Write);
         // SAFETY: the program keeps the buffer until the access is complete (crate head); the count is not negative, as there is memory.
-        Ok(unsafe { Data::new(&memory, datatype, self.count as usize) })
+        unsafe {
+            match device {
+                None => Ok(Data::new(&memory, datatype, count)),
+                Some(device) => Data::on_device(device, &memory, datatype, count, writes),
+            }
+        }
     }
 }
 

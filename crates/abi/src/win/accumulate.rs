@@ -6,15 +6,16 @@ use std::hint::cold_path;
 
 use engine::datatype::{Datatype, Memory};
 use engine::op::Operator;
-use engine::rma::{self, Elements, Remote};
+use engine::rma::{self, Elements, Remote, Window};
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::constants::MPI_NO_OP;
 use mpi_abi_sys::types::{MPI_Aint, MPI_Datatype, MPI_Op, MPI_Win};
 
+use super::on_device::{self, LocatedElements};
 use super::transfer::{Target, blame_origin, locate};
 use crate::call::{self, Call};
 use crate::datatype::arguments::is_address;
-use crate::datatype::{Count, host_memory as memory, host_target_memory as target_memory};
+use crate::datatype::{Count, located_memory, located_target_memory};
 use crate::elements;
 use crate::error::run_window;
 use crate::handle::{DATATYPES, OPS};
@@ -54,48 +55,59 @@ impl Buffer {
     /// The elements that are combined with those of the target; none for MPI_NO_OP, whose buffer may be anything (MPI-5.0, section
     /// 12.3.4).
     #[inline(always)]
-    pub(super) fn operands(self, operator: Operator, target: &Datatype) -> Result<Elements<'_>> {
+    pub(super) fn operands(
+        self,
+        operator: Operator,
+        target: &Datatype,
+    ) -> Result<LocatedElements<'_>> {
         if operator == Operator::NoOp {
-            return Ok(Elements {
+            let elements = Elements {
                 memory: Memory::contiguous(std::ptr::null_mut(), 0),
                 count: 0,
                 datatype: target,
-            });
+            };
+            let device = None;
+            return Ok(LocatedElements { elements, device });
         }
         let Self {
             base,
             count,
             datatype,
         } = self;
-        Ok(Elements {
-            memory: memory(base, count, datatype).map_err(blame_origin)?,
+        let (memory, device) = located_memory(base, count, datatype).map_err(blame_origin)?;
+        let elements = Elements {
+            memory,
             count: count as usize,
             datatype: DATATYPES.find(datatype, "origin_datatype")?,
-        })
+        };
+        Ok(LocatedElements { elements, device })
     }
 
     /// The elements that get what the target's were.
-    pub(super) fn results(self) -> Result<Elements<'static>> {
+    pub(super) fn results(self) -> Result<LocatedElements<'static>> {
         let Self {
             base,
             count,
             datatype,
         } = self;
-        Ok(Elements {
-            memory: target_memory(base, count, datatype).map_err(blame_result)?,
+        let located = located_target_memory(base, count, datatype);
+        let (memory, device) = located.map_err(blame_result)?;
+        let elements = Elements {
+            memory,
             count: count as usize,
             datatype: DATATYPES.find(datatype, "result_datatype")?,
-        })
+        };
+        Ok(LocatedElements { elements, device })
     }
 }
 
 /// The operation of an accumulate, the elements at the target, and those that are combined with them.
 #[inline(always)]
-pub(crate) fn sides(
+pub(super) fn sides(
     origin: Buffer,
     target: Target,
     op: MPI_Op,
-) -> Result<(Operator, Remote<'static>, Elements<'static>)> {
+) -> Result<(Operator, Remote<'static>, LocatedElements<'static>)> {
     let operator = operator(op)?;
     let remote = target.find()?;
     let origin = origin.operands(operator, remote.datatype)?;
@@ -200,11 +212,31 @@ unsafe extern "C" fn accumulate_any<C: Count>(
 ) -> i32 {
     let origin = Buffer::new(origin_addr, origin_count, origin_datatype);
     let target = Target::new(target_rank, target_disp, target_count, target_datatype);
-    run_window(call::Accumulate::<C>::NAME, win, |window| {
-        let (operator, remote, origin) = sides(origin, target, op)?;
-        // SAFETY: the program keeps the origin until the operation is complete (crate head).
-        unsafe { rma::accumulate(window, &origin, &remote, operator) }
+    let call = call::Accumulate::<C>::NAME;
+    run_window(call, win, |window| {
+        // SAFETY: passed on.
+        unsafe { accumulate_to(window, origin, target, op, call) }
     })
+}
+
+/// An accumulate of whatever memory.
+///
+/// # Safety
+/// The program keeps the origin until the operation is complete.
+#[inline(always)]
+pub(crate) unsafe fn accumulate_to(
+    window: &Window,
+    origin: Buffer,
+    target: Target,
+    op: MPI_Op,
+    call: &'static str,
+) -> Result<()> {
+    let (operator, remote, origin) = sides(origin, target, op)?;
+    if origin.device.is_some() {
+        return on_device::accumulate(window, &origin, &remote, operator, call);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { rma::accumulate(window, &origin.elements, &remote, operator) }
 }
 
 #[expect(clippy::too_many_arguments, reason = "the standard's signature")]
@@ -229,8 +261,13 @@ pub(crate) unsafe fn MPI_Get_accumulate<C: Count>(
     run_window(call, win, |window| {
         let (operator, remote, origin) = sides(origin, target, op)?;
         let result = result.results()?;
+        if origin.device.is_some() || result.device.is_some() {
+            let both = [&origin, &result];
+            return on_device::get_accumulate(window, both, &remote, operator, call);
+        }
+        let (origin, result) = (&origin.elements, &result.elements);
         // SAFETY: the program keeps both buffers until the operation is complete (crate head).
-        unsafe { rma::get_accumulate(window, &origin, &result, &remote, operator) }
+        unsafe { rma::get_accumulate(window, origin, result, &remote, operator) }
     })
 }
 
@@ -275,18 +312,35 @@ unsafe extern "C" fn fetch_any(
     op: MPI_Op,
     win: MPI_Win,
 ) -> i32 {
-    run_window("MPI_Fetch_and_op", win, |window| {
+    let call = "MPI_Fetch_and_op";
+    run_window(call, win, |window| {
         let operator = operator(op)?;
-        if operator != Operator::NoOp {
-            memory(origin_addr, 1, datatype).map_err(one(blame_origin))?;
-        }
-        memory(result_addr, 1, datatype).map_err(one(blame_result))?;
+        let given = match operator {
+            Operator::NoOp => None,
+            _ => Some(located_memory(origin_addr, 1, datatype).map_err(one(blame_origin))?),
+        };
+        let got = located_memory(result_addr, 1, datatype).map_err(one(blame_result))?;
         let datatype = DATATYPES.find(datatype, "datatype")?;
+        if got.1.is_some() || given.is_some_and(|given| given.1.is_some()) {
+            let remote = one_element(target_rank, target_disp, datatype);
+            return on_device::fetch_and_op(window, given, got, &remote, operator, call);
+        }
         let (origin, result) = (origin_addr.cast(), result_addr.cast());
         let (rank, disp) = (target_rank, target_disp as i64);
         // SAFETY: the program keeps both buffers until the operation is complete (crate head).
         unsafe { rma::fetch_and_op(window, origin, result, datatype, rank, disp, operator) }
     })
+}
+
+/// One element at a target.
+const fn one_element(rank: i32, disp: MPI_Aint, datatype: &Datatype) -> Remote<'_> {
+    Remote {
+        unit: None,
+        rank,
+        disp: disp as i64,
+        count: 1,
+        datatype,
+    }
 }
 
 /// For calls with one datatype, and without counts: gives the buffer its name.
@@ -349,11 +403,17 @@ unsafe extern "C" fn swap_any(
     target_disp: MPI_Aint,
     win: MPI_Win,
 ) -> i32 {
-    run_window("MPI_Compare_and_swap", win, |window| {
-        memory(origin_addr, 1, datatype).map_err(one(blame_origin))?;
-        memory(compare_addr, 1, datatype).map_err(one(blame_compare))?;
-        memory(result_addr, 1, datatype).map_err(one(blame_result))?;
+    let call = "MPI_Compare_and_swap";
+    run_window(call, win, |window| {
+        let given = located_memory(origin_addr, 1, datatype).map_err(one(blame_origin))?;
+        let compared = located_memory(compare_addr, 1, datatype).map_err(one(blame_compare))?;
+        let got = located_memory(result_addr, 1, datatype).map_err(one(blame_result))?;
         let datatype = DATATYPES.find(datatype, "datatype")?;
+        let all = [given, compared, got];
+        if all.iter().any(|(_, device)| device.is_some()) {
+            let remote = one_element(target_rank, target_disp, datatype);
+            return on_device::compare_and_swap(window, all, &remote, call);
+        }
         let (origin, compare) = (origin_addr.cast(), compare_addr.cast());
         let (rank, disp) = (target_rank, target_disp as i64);
         let result = result_addr.cast();

@@ -7,6 +7,7 @@ pub(crate) mod attributes;
 pub(crate) mod create;
 mod endpoints;
 pub(crate) mod object;
+mod on_device;
 pub(crate) mod passive;
 pub(crate) mod requests;
 pub(crate) mod synchronise;

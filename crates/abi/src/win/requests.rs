@@ -9,8 +9,9 @@ use engine::rma;
 use mpi_abi_sys::types::{MPI_Aint, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win};
 
 use super::accumulate::{Buffer, sides};
+use super::on_device;
 use super::transfer::{Target, blame_origin};
-use crate::datatype::{Count, host_memory as memory, host_target_memory as target_memory};
+use crate::datatype::{Count, located_memory, located_target_memory};
 use crate::error::run_window;
 use crate::naming::called;
 
@@ -33,14 +34,17 @@ pub(crate) unsafe fn MPI_Rput<C: Count>(
     request: *mut MPI_Request,
 ) -> i32 {
     let target = Target::new(target_rank, target_disp, target_count, target_datatype);
-    run_window(called::<C>("MPI_Rput", "MPI_Rput_c"), win, |window| {
-        let memory =
-            memory(origin_addr, origin_count.into(), origin_datatype).map_err(blame_origin)?;
+    let call = called::<C>("MPI_Rput", "MPI_Rput_c");
+    run_window(call, win, |window| {
+        let origin = located_memory(origin_addr, origin_count.into(), origin_datatype);
+        let origin = origin.map_err(blame_origin)?;
+        let remote = target.find()?;
+        if origin.1.is_some() {
+            let done = on_device::put(window, origin, &remote, call);
+            return hand_out(done.map(|()| RequestId::SENT), request);
+        }
         // SAFETY: the program keeps the origin until the request is complete (crate head).
-        hand_out(
-            unsafe { rma::rput(window, &memory, &target.find()?) },
-            request,
-        )
+        hand_out(unsafe { rma::rput(window, &origin.0, &remote) }, request)
     })
 }
 
@@ -56,14 +60,17 @@ pub(crate) unsafe fn MPI_Rget<C: Count>(
     request: *mut MPI_Request,
 ) -> i32 {
     let target = Target::new(target_rank, target_disp, target_count, target_datatype);
-    run_window(called::<C>("MPI_Rget", "MPI_Rget_c"), win, |window| {
-        let memory = target_memory(origin_addr, origin_count.into(), origin_datatype)
-            .map_err(blame_origin)?;
+    let call = called::<C>("MPI_Rget", "MPI_Rget_c");
+    run_window(call, win, |window| {
+        let origin = located_target_memory(origin_addr, origin_count.into(), origin_datatype);
+        let origin = origin.map_err(blame_origin)?;
+        let remote = target.find()?;
+        if origin.1.is_some() {
+            let done = on_device::get(window, origin, &remote, call);
+            return hand_out(done.map(|()| RequestId::SENT), request);
+        }
         // SAFETY: the program keeps the origin until the request is complete (crate head).
-        hand_out(
-            unsafe { rma::rget(window, &memory, &target.find()?) },
-            request,
-        )
+        hand_out(unsafe { rma::rget(window, &origin.0, &remote) }, request)
     })
 }
 
@@ -85,8 +92,12 @@ pub(crate) unsafe fn MPI_Raccumulate<C: Count>(
     let call = called::<C>("MPI_Raccumulate", "MPI_Raccumulate_c");
     run_window(call, win, |window| {
         let (operator, remote, origin) = sides(origin, target, op)?;
+        if origin.device.is_some() {
+            let done = on_device::accumulate(window, &origin, &remote, operator, call);
+            return hand_out(done.map(|()| RequestId::SENT), request);
+        }
         // SAFETY: the program keeps the origin until the request is complete (crate head).
-        let started = unsafe { rma::raccumulate(window, &origin, &remote, operator) };
+        let started = unsafe { rma::raccumulate(window, &origin.elements, &remote, operator) };
         hand_out(started, request)
     })
 }
@@ -114,8 +125,14 @@ pub(crate) unsafe fn MPI_Rget_accumulate<C: Count>(
     run_window(call, win, |window| {
         let (operator, remote, origin) = sides(origin, target, op)?;
         let result = result.results()?;
+        if origin.device.is_some() || result.device.is_some() {
+            let both = [&origin, &result];
+            let done = on_device::get_accumulate(window, both, &remote, operator, call);
+            return hand_out(done.map(|()| RequestId::SENT), request);
+        }
+        let (origin, result) = (&origin.elements, &result.elements);
         // SAFETY: the program keeps both buffers until the request is complete (crate head).
-        let started = unsafe { rma::rget_accumulate(window, &origin, &result, &remote, operator) };
+        let started = unsafe { rma::rget_accumulate(window, origin, result, &remote, operator) };
         hand_out(started, request)
     })
 }

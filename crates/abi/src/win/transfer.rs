@@ -10,9 +10,10 @@ use engine::rma::{self, Remote, Window};
 use engine::{Error, ErrorClass, Result};
 use mpi_abi_sys::types::{MPI_Aint, MPI_Datatype, MPI_Win};
 
+use super::on_device;
 use crate::call::{self, Call};
 use crate::datatype::arguments::contiguous_bytes;
-use crate::datatype::{Count, host_memory as memory, host_target_memory as target_memory};
+use crate::datatype::{Count, located_memory, located_target_memory};
 use crate::error::run_window;
 use crate::handle::{DATATYPES, WINS};
 
@@ -216,12 +217,15 @@ unsafe extern "C" fn put_any<K: Call, C: Count>(
     win: MPI_Win,
 ) -> i32 {
     run_window(K::NAME, win, |window| {
-        let origin = memory(origin_addr, origin_count.into(), origin_datatype);
+        let origin = located_memory(origin_addr, origin_count.into(), origin_datatype);
         let origin = origin.map_err(blame_origin)?;
         let target = (target_count, target_datatype);
         let remote = remote::<K, C>(window, (target_rank, target_disp), target)?;
+        if origin.1.is_some() {
+            return on_device::put(window, origin, &remote, K::NAME);
+        }
         // SAFETY: the program keeps the origin until the operation is complete (crate head).
-        unsafe { rma::put(window, &origin, &remote) }
+        unsafe { rma::put(window, &origin.0, &remote) }
     })
 }
 
@@ -272,12 +276,15 @@ unsafe extern "C" fn get_any<K: Call, C: Count>(
     win: MPI_Win,
 ) -> i32 {
     run_window(K::NAME, win, |window| {
-        let origin = target_memory(origin_addr, origin_count.into(), origin_datatype);
+        let origin = located_target_memory(origin_addr, origin_count.into(), origin_datatype);
         let origin = origin.map_err(blame_origin)?;
         let target = (target_count, target_datatype);
         let remote = remote::<K, C>(window, (target_rank, target_disp), target)?;
+        if origin.1.is_some() {
+            return on_device::get(window, origin, &remote, K::NAME);
+        }
         // SAFETY: the program keeps the origin until the operation is complete (crate head).
-        unsafe { rma::get(window, &origin, &remote) }
+        unsafe { rma::get(window, &origin.0, &remote) }
     })
 }
 

@@ -7,6 +7,7 @@
 //! | [`algorithms`] | each algorithm as one `async fn` over [`primitives`], which are messages and copies |
 //! | [`area`] | collectives through the memory that the members of a communicator share |
 //! | [`blocks`] | blocks of all ranks, and roots, as callers give them |
+//! | [`on_device`] | blocks in the memory of GPUs |
 //! | [`check`] | comparison of the members' arguments (`RANKPOINT_CHECK=collectives`) |
 //!
 //! A blocking call polls an algorithm's future on the caller's stack, a nonblocking call spawns it as a task ([`crate::task`]).
@@ -18,6 +19,7 @@ mod algorithms;
 pub(crate) mod area;
 mod blocks;
 pub(crate) mod check;
+mod on_device;
 mod primitives;
 mod scratch;
 mod select;
@@ -41,5 +43,6 @@ pub use area::fast;
 pub(crate) use area::persistent::plan_by_task;
 pub use area::persistent::{PlannedStart, fast_plan};
 pub use blocks::{Blocks, Root, Sizes};
+pub use on_device::{Buffers, Use, are_on_device, on_copies, reduce_on_device};
 pub use primitives::{Block, RawMut};
 pub(crate) use primitives::{Collective, Scratch};

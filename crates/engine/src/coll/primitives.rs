@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use layout::{Layout, SharedLayout};
 
+use super::on_device::Held;
 use super::scratch::Room;
 use super::step::Step;
 use crate::allocate;
@@ -34,6 +35,8 @@ pub struct Block {
     pub layout: SharedLayout,
     /// Basic types of one element, where members compare them (`RANKPOINT_CHECK=collectives`).
     pub signature: Signature,
+    /// The GPU in whose memory the elements are, if they are in one's.
+    pub(in crate::coll) held: Option<Box<Held>>,
 }
 
 static BYTE: Layout = Layout::named(1, 1);
@@ -56,6 +59,7 @@ impl Block {
             count,
             layout,
             signature: Signature::UNKNOWN,
+            held: None,
         }
     }
 
@@ -88,6 +92,7 @@ impl Block {
             count,
             layout: self.layout.clone(),
             signature: self.signature,
+            held: self.held.clone(),
         }
     }
 
@@ -254,6 +259,7 @@ impl Scratch {
             count: bytes,
             layout: byte_layout(),
             signature: Signature::UNKNOWN,
+            held: None,
         }
     }
 
@@ -282,6 +288,7 @@ impl Flat {
                 count: memory.bytes,
                 layout: byte_layout(),
                 signature: Signature::UNKNOWN,
+                held: None,
             }),
             Some(_) if filled => Self::Copied(Scratch::of(block)?),
             Some(_) => Self::Copied(Scratch::new(memory.bytes)?),

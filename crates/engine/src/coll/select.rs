@@ -60,7 +60,8 @@ pub(super) fn reduction(coll: &Collective, vector: &Block, commutative: bool) ->
         elements: vector.count,
         commutative,
         reproducible: coll.comm.process.settings().reproducible != 0,
-        dense: vector.layout.is_contiguous(),
+        // As on the fast path, which takes a single element for a run of bytes whatever its extent.
+        dense: vector.layout.contiguous_start(vector.count).is_some(),
         ..case(coll, bytes, bytes)
     }
 }

@@ -9,6 +9,7 @@ use layout::SharedLayout;
 
 use crate::allocate;
 use crate::datatype::{Datatype, Memory};
+use crate::device::{Device, Form, HostCopy};
 use crate::errors::Result;
 
 /// The memory of an access: its packed bytes are read from the file or written to it.
@@ -38,6 +39,14 @@ pub(super) struct ProgramMemory {
     base: *mut u8,
     bytes: usize,
     layout: Option<SharedLayout>,
+    /// The program's memory, if it is a GPU's: what lies at the base is a packed copy.
+    original: Option<Arc<Original>>,
+}
+
+/// Memory of a GPU that an access has a copy of.
+struct Original {
+    address: usize,
+    copy: HostCopy,
 }
 
 // SAFETY: the program keeps the memory while the access is in progress, and does not touch it meanwhile (`Data::new`); the access is at one
@@ -54,12 +63,46 @@ impl Data {
             base: memory.base,
             bytes: memory.bytes,
             layout: memory.layout.map(|(layout, _)| layout.clone()),
+            original: None,
         };
         Self {
             place: Buffer::Program(place),
             datatype,
             count,
         }
+    }
+
+    /// As [`Self::new`], of memory of a GPU, of which a copy is made: with its contents for a write.
+    ///
+    /// # Errors
+    /// MPI_ERR_NO_MEM, the driver's errors.
+    ///
+    /// # Safety
+    /// As there, for the GPU.
+    pub unsafe fn on_device(
+        device: Device,
+        memory: &Memory<'_>,
+        datatype: Arc<Datatype>,
+        count: usize,
+        with_contents: bool,
+    ) -> Result<Self> {
+        let elements = (datatype.shared_layout(), count);
+        let mut copy = HostCopy::new(device, memory.base, elements, Form::Packed)?;
+        if with_contents {
+            copy.load()?;
+        }
+        let (base, address) = (copy.first(), memory.base as usize);
+        let place = ProgramMemory {
+            base,
+            bytes: memory.bytes,
+            layout: None,
+            original: Some(Arc::new(Original { address, copy })),
+        };
+        Ok(Self {
+            place: Buffer::Program(place),
+            datatype,
+            count,
+        })
     }
 
     /// Packed bytes.
@@ -75,8 +118,8 @@ impl Data {
     /// The address that the program gave, as far as it is known: split collectives name their buffer twice.
     pub fn address(&self) -> usize {
         match &self.place {
-            Buffer::Program(memory) => memory.base as usize,
-            Buffer::Converted { target, .. } => target.base as usize,
+            Buffer::Program(memory) => memory.address(),
+            Buffer::Converted { target, .. } => target.address(),
         }
     }
 
@@ -110,6 +153,19 @@ impl Data {
 }
 
 impl ProgramMemory {
+    fn address(&self) -> usize {
+        let original = self.original.as_ref();
+        original.map_or(self.base as usize, |original| original.address)
+    }
+
+    /// Puts the first `read` bytes where the program has its memory.
+    fn store(&self, read: u64) -> Result<()> {
+        match &self.original {
+            Some(original) if read > 0 => original.copy.store_first(read as usize),
+            _ => Ok(()),
+        }
+    }
+
     fn pack(&self, start: usize, target: &mut [u8]) {
         let range = start..start + target.len();
         assert!(range.end <= self.bytes);
@@ -197,24 +253,24 @@ impl Buffer {
         }
     }
 
-    /// Converts what a read has brought: its first `read` bytes.
+    /// Converts what a read has brought, its first `read` bytes, and puts it into the memory of a GPU.
     ///
     /// # Errors
-    /// MPI_ERR_NO_MEM.
+    /// MPI_ERR_NO_MEM, the driver's errors.
     pub(super) fn finish_read(self, read: u64) -> Result<()> {
-        let Self::Converted {
-            bytes,
-            target,
-            datatype,
-            count,
-        } = self
-        else {
-            return Ok(());
+        let (bytes, target, datatype, count) = match self {
+            Self::Program(memory) => return memory.store(read),
+            Self::Converted {
+                bytes,
+                target,
+                datatype,
+                count,
+            } => (bytes, target, datatype, count),
         };
         let mut native = allocate::zeroed(bytes.len())?;
         datatype.decode_external(count, &bytes, &mut native)?;
         // Numbers have the same sizes in both representations (`Datarep::check`).
         target.unpack(0, &native[..read as usize]);
-        Ok(())
+        target.store(read)
     }
 }

@@ -11,7 +11,7 @@ use super::arguments::{PROC_NULL, check_rank, check_tag, describe, stage};
 use super::buffered;
 use crate::comm::{COLLECTIVE, Comm};
 use crate::datatype::Memory;
-use crate::device::Staged;
+use crate::device;
 use crate::errors::Result;
 use crate::identity::{LinkIndex, Rank};
 use crate::protocol::{self, eager, inject as injection};
@@ -140,7 +140,8 @@ unsafe fn send_packed(
     word: u64,
 ) -> bool {
     let (base, bytes) = (memory.base, memory.bytes);
-    if !matches!(Staged::of(memory), Ok(None)) {
+    // The request asks the driver for the owner of the memory, once.
+    if device::is_live() {
         return false;
     }
     if bytes > INJECT_BYTES {

@@ -391,12 +391,7 @@ pub unsafe fn fetch_and_op(
     let Some(place) = window.place(&remote)? else {
         return Ok(());
     };
-    let Some(row) = datatype.reduces_as() else {
-        return Err(window.is_derived(datatype));
-    };
-    let Some(reduction) = AtomicReduction::find(operator, row) else {
-        return Err(window.annotate(op::undefined(operator, datatype)));
-    };
+    let reduction = window.reduction_of_one(operator, datatype)?;
     if place.path == Path::Direct {
         // SAFETY: the caller's promise; the place is an element inside the window.
         unsafe {
@@ -421,7 +416,45 @@ pub unsafe fn fetch_and_op(
     unsafe { perform_elsewhere(window, &operands, &place, datatype) }
 }
 
+/// As [`fetch_and_op`], with a request.
+///
+/// # Errors
+/// As there.
+///
+/// # Safety
+/// As there, until the request is complete.
+pub unsafe fn rfetch_and_op(
+    window: &Window,
+    [origin, result]: [*mut u8; 2],
+    remote: &Remote<'_>,
+    operator: Operator,
+) -> Result<RequestId> {
+    let Some(place) = window.place(remote)? else {
+        return Ok(RequestId::SENT);
+    };
+    let datatype = remote.datatype;
+    let origin = datatype.memory(origin, 1)?;
+    let result = datatype.memory(result, 1)?;
+    let operands = Operands {
+        reduction: window.reduction_of_one(operator, datatype)?,
+        origin: (operator != Operator::NoOp).then_some(&origin),
+        result: Some(&result),
+    };
+    // SAFETY: the caller's promise; all sides are one element.
+    unsafe { perform_with_request(window, &operands, &place, datatype) }
+}
+
 impl Window {
+    /// The operation on one element of a predefined type.
+    #[inline(always)]
+    fn reduction_of_one(&self, operator: Operator, datatype: &Datatype) -> Result<AtomicReduction> {
+        let Some(row) = datatype.reduces_as() else {
+            return Err(self.is_derived(datatype));
+        };
+        AtomicReduction::find(operator, row)
+            .ok_or_else(|| self.annotate(op::undefined(operator, datatype)))
+    }
+
     /// The row of a type that MPI_Compare_and_swap takes.
     #[inline(always)]
     fn comparable(&self, datatype: &Datatype) -> Result<&'static Predefined> {

@@ -60,7 +60,7 @@ pub mod window;
 
 pub use accumulate::{
     Elements, accumulate, compare_and_swap, fetch_and_op, get_accumulate, is_swapped_by_word,
-    raccumulate, rcompare_and_swap, rget_accumulate,
+    raccumulate, rcompare_and_swap, rfetch_and_op, rget_accumulate,
 };
 pub use create::{
     allocate, allocate_elements, allocate_shared, create, create_dynamic, create_dynamic_elements,

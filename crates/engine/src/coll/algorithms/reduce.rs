@@ -53,6 +53,7 @@ impl Image {
             count,
             layout: like.layout.clone(),
             signature: like.signature,
+            held: None,
         };
         Ok(Self { _room: room, block })
     }

@@ -68,7 +68,7 @@ pub(super) fn part_of(memory: Memory<'_>, start: usize, bytes: usize) -> Result<
         layout: Some((layout, count)),
         types: None,
     };
-    if device::holds(base, layout, count)? {
+    if device::device_of(base, layout, count)?.is_some() {
         return Ok(whole);
     }
     Ok(Memory::laid_out(base, count, layout).unwrap_or(whole))

@@ -379,7 +379,7 @@ fn make_receives(state: &mut VciState, index: RequestIndex, sender: Geometry) ->
     };
     let memory = match memory.layout {
         Some((layout, count)) if !divides_into_elements(receiving, sender, layout.size()) => {
-            if device::holds(base, layout, count)? {
+            if device::device_of(base, layout, count)?.is_some() {
                 let text =
                     "the sender's partitions divide elements of a receive into the memory of a GPU";
                 return Err(Error::new(ErrorClass::ERR_UNSUPPORTED_OPERATION, text));

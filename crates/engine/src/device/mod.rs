@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Memory of GPUs in the calls of MPI. Its data travel through memory of the host: they are packed on the GPU and copied out before an operation
+//! reads them, and copied in and unpacked there after it has written them. In between they are memory of the host like any other.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`detect`] | whether the process may have memory of a GPU: `RANKPOINT_GPU`, and drivers that are loaded late |
+//! | [`owner`] | in which GPU's memory a buffer is, and whether it ends there |
+//! | [`moves`] | copies between a GPU and the host, of any layout |
+//! | [`tables`] | layouts that the kernels of a GPU have used before |
+//! | [`staged`] | the packed bytes of a message |
+//! | [`host_copy`] | copies of buffers for operations that reach every byte by the processor |
+//!
+//! Faces ask for the owner of an address only if [`start`] or [`have_come`] has found a driver; otherwise no path reaches this module. The
+//! answer is never kept: ranges are freed and used again for other kinds of memory. Memory of a GPU always has a layout, contiguous or
+//! not, so that no path accesses its bytes directly.
+//!
+//! # Safety
+//! Device memory is the program's until the operation is complete, as host memory is (contracts of `isend` and `irecv`).
+
+mod detect;
+mod host_copy;
+mod moves;
+mod owner;
+mod staged;
+mod tables;
+
+pub(crate) use detect::is_live;
+pub use detect::{Devices, have_come, start};
+pub use host_copy::{Form, HostCopy};
+pub use moves::{copy, packed_at};
+pub use owner::{Device, device_of, is_own_memory};
+pub(crate) use staged::Staged;

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Copies between the memory of a GPU and that of the host. Each is complete when it returns, and takes one kernel and one copy at most.
+#![expect(unsafe_code, reason = "buffers are addresses that programs gave")]
+
+use layout::{Layout, SharedLayout};
+use layout_cuda::{CudaError, Stream};
+
+use super::owner::{Device, device_of, refused};
+use super::tables;
+use crate::allocate;
+use crate::datatype::Memory;
+use crate::errors::Result;
+
+/// Laid-out memory of a GPU.
+pub(super) struct OnDevice {
+    device: Device,
+    base: u64,
+    pub(super) bytes: usize,
+    layout: SharedLayout,
+    /// Where the data begin if they are one run of bytes.
+    run: Option<u64>,
+}
+
+impl OnDevice {
+    /// The memory of a message, if it is a GPU's.
+    pub(super) fn of(memory: Memory<'_>) -> Result<Option<Self>> {
+        let Some((layout, count)) = memory.layout else {
+            return Ok(None);
+        };
+        let Some(device) = device_of(memory.base, layout, count)? else {
+            return Ok(None);
+        };
+        Ok(Some(Self::new(device, memory.base, layout, count)))
+    }
+
+    /// `count` elements at `base`, which are in a GPU's memory.
+    pub(super) fn new(
+        device: Device,
+        base: *const u8,
+        layout: &SharedLayout,
+        count: usize,
+    ) -> Self {
+        let run = layout.contiguous_start(count);
+        let base = base.addr() as u64;
+        Self {
+            device,
+            base,
+            bytes: layout.size() * count,
+            layout: layout.clone(),
+            run: run.map(|start| base.wrapping_add_signed(start)),
+        }
+    }
+
+    /// Packs all of it to the host.
+    ///
+    /// # Safety
+    /// `target` is writable for its bytes.
+    pub(super) unsafe fn read(&self, target: *mut u8) -> Result<()> {
+        let gpu = self.device.gpu();
+        // SAFETY: the caller's promise, and the contract of this folder (mod.rs).
+        let done = gpu.inside(|| unsafe {
+            if let Some(start) = self.run {
+                return gpu.copy_out(start, target, self.bytes);
+            }
+            let layout = tables::prepared(gpu, &self.layout)?;
+            let packed = gpu.bounce(self.bytes)?;
+            let (to, stream) = (packed.address(), Stream::default());
+            layout.pack(self.base, 0..self.bytes, to, stream)?;
+            gpu.copy_out(to, target, self.bytes)
+        });
+        done.map_err(|error: CudaError| refused(&error))
+    }
+
+    /// Unpacks the first `bytes` bytes from the host.
+    ///
+    /// # Safety
+    /// `source` is readable for so many bytes.
+    pub(super) unsafe fn write(&self, source: *const u8, bytes: usize) -> Result<()> {
+        let gpu = self.device.gpu();
+        // SAFETY: the caller's promise, and the contract of this folder (mod.rs).
+        let done = gpu.inside(|| unsafe {
+            if let Some(start) = self.run {
+                return gpu.copy_in(start, source, bytes);
+            }
+            let layout = tables::prepared(gpu, &self.layout)?;
+            let packed = gpu.bounce(self.bytes)?;
+            let (from, stream) = (packed.address(), Stream::default());
+            gpu.copy_in(from, source, bytes)?;
+            layout.unpack(self.base, 0..bytes, from, stream)?;
+            gpu.synchronize(stream)
+        });
+        done.map_err(|error: CudaError| refused(&error))
+    }
+}
+
+/// Packed bytes as a memory, which may be a GPU's.
+static BYTES: SharedLayout = SharedLayout::Forever(&const { Layout::named(1, 1) });
+
+/// `bytes` bytes at an address that may be a GPU's.
+pub fn packed_at(base: *mut u8, bytes: usize) -> Memory<'static> {
+    Memory {
+        layout: Some((&BYTES, bytes)),
+        ..Memory::contiguous(base, bytes)
+    }
+}
+
+/// Copies the packed bytes of one memory to another if one of them is a GPU's; else does nothing and gives false.
+///
+/// # Errors
+/// The driver's errors.
+///
+/// # Safety
+/// `from` is readable, and `to` writable for its bytes, by the processor or by a GPU; they do not overlap.
+pub unsafe fn copy(from: Memory<'_>, to: Memory<'_>) -> Result<bool> {
+    let bytes = from.bytes;
+    let (source, target) = (OnDevice::of(from)?, OnDevice::of(to)?);
+    if source.is_none() && target.is_none() {
+        return Ok(false);
+    }
+    let mut packed = allocate::zeroed(bytes)?;
+    let host = packed.as_mut_ptr();
+    // SAFETY: the caller's promise; `packed` is as long as the message.
+    unsafe {
+        match (source, from.layout) {
+            (Some(source), _) => source.read(host)?,
+            (None, Some((layout, _))) => layout.pack(from.base, 0..bytes, host),
+            (None, None) => std::ptr::copy_nonoverlapping(from.base, host, bytes),
+        }
+        match (target, to.layout) {
+            (Some(target), _) => target.write(host, bytes)?,
+            (None, Some((layout, _))) => layout.unpack(to.base, 0..bytes, host),
+            (None, None) => std::ptr::copy_nonoverlapping(host, to.base, bytes),
+        }
+    }
+    Ok(true)
+}
