@@ -32,6 +32,7 @@ mod fortran_compiler;
 mod group;
 mod handle;
 mod info;
+mod kinds;
 #[cfg(test)]
 mod missing_tests;
 mod naming;

@@ -19,6 +19,8 @@ pub const LOCAL_RANK_VARIABLE: &str = "MPI_LOCALRANKID";
 pub const LOCAL_SIZE_VARIABLE: &str = "MPI_LOCALNRANKS";
 /// Set for the ranks of a program for which `--initial-errhandler` is given; the library reads it.
 pub const INITIAL_ERRHANDLER_VARIABLE: &str = "RANKPOINT_INITIAL_ERRHANDLER";
+/// Set for the ranks of a program for which `-memory-alloc-kinds` is given; the library reads it.
+pub const MEMORY_KINDS_VARIABLE: &str = "RANKPOINT_MEMORY_ALLOC_KINDS";
 /// Read: milliseconds between asking the ranks to end and killing them.
 pub const GRACE_VARIABLE: &str = "RANKPOINT_LAUNCH_GRACE_MS";
 /// Read: seconds after which the job is ended, as for `--timeout`; the name that other launchers use.

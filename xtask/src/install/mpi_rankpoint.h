@@ -141,6 +141,16 @@ int MPIX_Win_create_endpoints(void *const base[], const MPI_Aint size[], int dis
 int PMPIX_Win_create_endpoints(void *const base[], const MPI_Aint size[], int disp_unit, MPI_Info info, MPI_Comm parent_comm,
                                int my_num_ep, MPI_Win win[]);
 
+/* Whether calls take memory of GPUs, as programs ask other libraries; the info key mpi_memory_alloc_kinds says more (docs/gpu.md). The first
+ * returns 1 if this process may have memory of CUDA's GPUs, and 0 before MPI is initialised. */
+#define MPIX_GPU_SUPPORT_CUDA 0
+#define MPIX_GPU_SUPPORT_ZE 1
+#define MPIX_GPU_SUPPORT_HIP 2
+int MPIX_Query_cuda_support(void);
+int PMPIX_Query_cuda_support(void);
+int MPIX_GPU_query_support(int gpu_type, int *is_supported);
+int PMPIX_GPU_query_support(int gpu_type, int *is_supported);
+
 #ifdef __cplusplus
 }
 #endif

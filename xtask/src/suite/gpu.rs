@@ -92,6 +92,14 @@ const COLLECTIVES: Run = Run {
     ranks: &["1", "2", "3", "4"],
     ..PLAIN
 };
+const KINDS: Run = Run {
+    program: "kinds",
+    ranks: &["2"],
+    arguments: &["mpi,system", "gpu"],
+    settings: &[EVERY_NODE],
+    ..PLAIN
+};
+
 const RUNS: &[Run] = &[
     BUFFERS,
     Run {
@@ -135,6 +143,28 @@ const RUNS: &[Run] = &[
         program: "files",
         ranks: &["1", "3"],
         ..PLAIN
+    },
+    KINDS,
+    Run {
+        flags: &["-memory-alloc-kinds", "rocm,system,mpi:alloc_mem"],
+        arguments: &["system,mpi:alloc_mem", "gpu"],
+        ..KINDS
+    },
+    Run {
+        flags: &["-memory-alloc-kinds", "cuda:device"],
+        arguments: &["cuda:device,mpi,system", "gpu"],
+        ..KINDS
+    },
+    Run {
+        flags: &["-memory-alloc-kinds", ""],
+        arguments: &["", "gpu"],
+        ..KINDS
+    },
+    Run {
+        flags: &["-memory-alloc-kinds", "cuda,mpi"],
+        arguments: &["mpi,system", "none"],
+        settings: &[("RANKPOINT_GPU", "0")],
+        ..KINDS
     },
     Run {
         program: "counts",

@@ -14,6 +14,7 @@ use mpi_abi_sys::types::{MPI_Comm, MPI_Group, MPI_Info, MPI_Request};
 
 use crate::error::{note_freed, run};
 use crate::handle::{COMMS, GROUPS, INFOS, made_by_library, place_number};
+use crate::kinds;
 use crate::objects::Info;
 use crate::text::store_text;
 
@@ -309,10 +310,11 @@ pub(crate) fn MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) -> i32 {
 pub(crate) unsafe fn MPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) -> i32 {
     run("MPI_Comm_get_info", comm, || {
         let comm = COMMS.find(comm, "comm")?;
-        let spread = comm.spread_pairs();
+        let (spread, kinds) = (comm.spread_pairs(), kinds::of_objects());
         let spread = spread.iter().map(|(key, value)| (*key, value.as_str()));
         let pairs = comm.hints.pairs().into_iter().chain(spread);
-        let hints: Vec<_> = pairs.chain([comm.rendezvous_pair()]).collect();
+        let more = [comm.rendezvous_pair(), (kinds::KEY, &kinds)];
+        let hints: Vec<_> = pairs.chain(more).collect();
         // SAFETY: the result is writable (crate head).
         unsafe { *info_used = crate::info::of_pairs(&hints)? };
         Ok(())

@@ -15,7 +15,7 @@ use crate::error::{begin_with_handler, fatal, follow_world, handlers, inactive, 
 use crate::handle::{self, COMMS};
 use crate::state::{self, parent, process, require_process};
 use crate::sync::AtomicU64;
-use crate::{attr, fortran, group, info, op};
+use crate::{attr, fortran, group, info, kinds, op};
 
 const BEFORE: u64 = 0;
 /// One thread is inside MPI_Init or MPI_Finalize, and all others that call either have an error.
@@ -44,6 +44,11 @@ pub(crate) fn join_engine(call: &'static str, level: ThreadLevel) -> engine::Res
     state::begin();
     note_sessions();
     Ok(())
+}
+
+/// Whether the World Model is in use.
+pub(crate) fn has_world() -> bool {
+    [ACTIVE, ENDING].contains(&WORLD.load(Ordering::Relaxed))
 }
 
 /// Notes that only sessions use the engine, if that is so.
@@ -142,6 +147,7 @@ fn init(call: &'static str, level: ThreadLevel) -> i32 {
     if !process.settings().strict_errors {
         follow_world();
     }
+    kinds::begin_world();
     // PAIRS: env.world
     WORLD.store(ACTIVE, Ordering::Release);
     0

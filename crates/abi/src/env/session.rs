@@ -20,6 +20,7 @@ use crate::error::raise::Null;
 use crate::error::{inactive_on, raise_to, run_any_time};
 use crate::handle::{GROUPS, INFOS, SESSIONS};
 use crate::info;
+use crate::kinds;
 use crate::naming::named;
 use crate::objects::{HandlerOf, Session};
 use crate::p2p::buffer;
@@ -84,8 +85,13 @@ pub(crate) unsafe fn MPI_Session_init(
     }
     let made = || {
         let level = level(info)?;
+        let request = match info {
+            MPI_INFO_NULL => None,
+            _ => INFOS.find(info, "info")?.get(kinds::KEY),
+        };
         init::join_engine(call, level)?;
-        let made = SESSIONS.insert(Arc::new(Session::new(errhandler as u64)));
+        kinds::begin_session(request.clone(), init::has_world());
+        let made = SESSIONS.insert(Arc::new(Session::new(errhandler as u64, request)));
         made.or_else(|error| init::leave_engine(call, false).and(Err(error)))
     };
     match made() {
@@ -191,8 +197,9 @@ pub(crate) unsafe fn MPI_Session_get_pset_info(
 }
 
 pub(crate) unsafe fn MPI_Session_get_info(session: MPI_Session, info_used: *mut MPI_Info) -> i32 {
-    run("MPI_Session_get_info", session, |_| {
-        let pairs = [("thread_level", info::level_name())];
+    run("MPI_Session_get_info", session, |object| {
+        let kinds = kinds::of_session(object.memory_kinds());
+        let pairs = [("thread_level", info::level_name()), (kinds::KEY, &kinds)];
         // SAFETY: the result is writable (crate head).
         unsafe { *info_used = info::of_pairs(&pairs)? };
         Ok(())

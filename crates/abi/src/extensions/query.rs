@@ -3,10 +3,11 @@
 
 use core::ffi::{CStr, c_char};
 
-use engine::{Error, ErrorClass};
+use engine::{Error, ErrorClass, device};
 
 use super::extension;
 use crate::error::run_any_time;
+use crate::state::is_active;
 
 /// A function of any signature, which the header declares.
 type Function = Option<unsafe extern "C" fn()>;
@@ -34,6 +35,7 @@ table! {
     MPIX_Put_global MPIX_Put_npn MPIX_Put_virtual_addr MPIX_Put_all_opts
     MPIX_Get_global MPIX_Get_npn MPIX_Get_virtual_addr MPIX_Get_all_opts
     MPIX_Accumulate_virtual_addr
+    MPIX_Query_cuda_support MPIX_GPU_query_support
 }
 
 extension! {
@@ -53,6 +55,48 @@ extension! {
             let found = FUNCTIONS.iter().find(|(name, _)| name.as_bytes() == wanted);
             // SAFETY: the result is writable (caller).
             unsafe { *function = found.map(|&(_, function)| function) };
+            Ok(())
+        })
+    }
+}
+
+/// Kinds of GPUs, with the numbers that programs know from other libraries.
+const CUDA: i32 = 0;
+const LEVEL_ZERO: i32 = 1;
+const HIP: i32 = 2;
+
+extension! {
+    /// Whether calls take memory of CUDA's GPUs: 1 if this process has used one or may still load the driver, else 0. May be called at any time;
+    /// before MPI is initialised it is 0.
+    ///
+    /// # Safety
+    /// None is needed.
+    MPIX_Query_cuda_support PMPIX_Query_cuda_support () {
+        i32::from(is_active() && device::may_come())
+    }
+}
+
+extension! {
+    /// Whether calls take memory of a kind of GPUs.
+    ///
+    /// # Safety
+    /// `is_supported` is writable.
+    MPIX_GPU_query_support PMPIX_GPU_query_support (gpu_type: i32, is_supported: *mut i32) {
+        run_any_time("MPIX_GPU_query_support", || {
+            if is_supported.is_null() {
+                let expected = "the address of an integer";
+                return Err(Error::argument(ErrorClass::ERR_ARG, "is_supported", "null", expected));
+            }
+            let answer = match gpu_type {
+                CUDA => is_active() && device::may_come(),
+                LEVEL_ZERO | HIP => false,
+                _ => {
+                    let expected = "MPIX_GPU_SUPPORT_CUDA, MPIX_GPU_SUPPORT_ZE or MPIX_GPU_SUPPORT_HIP";
+                    return Err(Error::argument(ErrorClass::ERR_ARG, "gpu_type", gpu_type, expected));
+                }
+            };
+            // SAFETY: the result is writable (caller).
+            unsafe { *is_supported = i32::from(answer) };
             Ok(())
         })
     }

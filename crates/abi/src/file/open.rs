@@ -18,6 +18,7 @@ use crate::error::{run_file, run_without_file};
 use crate::group;
 use crate::handle::{COMMS, FILES};
 use crate::info;
+use crate::kinds;
 
 /// The path in a C text.
 fn path_of<'a>(filename: *const c_char) -> Result<&'a Path> {
@@ -142,7 +143,9 @@ pub(crate) fn MPI_File_set_info(fh: MPI_File, info: MPI_Info) -> i32 {
 pub(crate) unsafe fn MPI_File_get_info(fh: MPI_File, info_used: *mut MPI_Info) -> i32 {
     run_file("MPI_File_get_info", fh, |file| {
         let pairs = file.info();
-        let pairs: Vec<_> = pairs.iter().map(|(key, value)| (*key, &**value)).collect();
+        let kinds = kinds::of_objects();
+        let pairs = pairs.iter().map(|(key, value)| (*key, &**value));
+        let pairs: Vec<_> = pairs.chain([(kinds::KEY, &*kinds)]).collect();
         // SAFETY: the result is writable (crate head).
         unsafe { *info_used = info::of_pairs(&pairs)? };
         Ok(())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sessions: their error handlers.
+//! Sessions: their error handlers, and the kinds of memory that their programs named.
 
 use std::sync::atomic::Ordering;
 
@@ -8,13 +8,20 @@ use crate::sync::AtomicU64;
 /// A session.
 pub(crate) struct Session {
     error_handler: AtomicU64,
+    memory_kinds: Option<String>,
 }
 
 impl Session {
-    pub(crate) const fn new(handler: u64) -> Self {
+    pub(crate) const fn new(handler: u64, memory_kinds: Option<String>) -> Self {
         Self {
             error_handler: AtomicU64::new(handler),
+            memory_kinds,
         }
+    }
+
+    /// The kinds of memory that its info object names.
+    pub(crate) fn memory_kinds(&self) -> Option<&str> {
+        self.memory_kinds.as_deref()
     }
 
     /// Its error handler.

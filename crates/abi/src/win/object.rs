@@ -10,6 +10,7 @@ use crate::error::run_window;
 use crate::group;
 use crate::handle::INFOS;
 use crate::info;
+use crate::kinds;
 use crate::text::store_text;
 
 pub(crate) unsafe fn MPI_Win_get_group(win: MPI_Win, group: *mut MPI_Group) -> i32 {
@@ -57,7 +58,9 @@ pub(crate) fn MPI_Win_set_info(win: MPI_Win, info: MPI_Info) -> i32 {
 pub(crate) unsafe fn MPI_Win_get_info(win: MPI_Win, info_used: *mut MPI_Info) -> i32 {
     run_window("MPI_Win_get_info", win, |window| {
         let pairs = window.hints.pairs();
-        let pairs: Vec<_> = pairs.iter().map(|(key, value)| (*key, &**value)).collect();
+        let kinds = kinds::of_objects();
+        let pairs = pairs.iter().map(|(key, value)| (*key, &**value));
+        let pairs: Vec<_> = pairs.chain([(kinds::KEY, &*kinds)]).collect();
         // SAFETY: the result is writable (crate head).
         unsafe { *info_used = info::of_pairs(&pairs)? };
         Ok(())

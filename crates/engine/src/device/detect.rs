@@ -19,6 +19,9 @@ pub(super) static DRIVER: OnceLock<&'static Driver> = OnceLock::new();
 /// How many libraries the process had loaded when [`have_come`] last found that the driver is none of them.
 static WITHOUT_DRIVER: AtomicU64 = AtomicU64::new(0);
 
+/// Whether [`start`] has found that buffers may be a GPU's at some time.
+static EXPECTED: AtomicU64 = AtomicU64::new(0);
+
 /// Files that a node with a GPU has, of which a program may load the driver at any time.
 const SIGNS_OF_GPUS: [&str; 2] = ["/dev/nvidiactl", "/dev/dxg"];
 
@@ -38,6 +41,28 @@ pub enum Devices {
 /// # Errors
 /// With `RANKPOINT_GPU=2`, why there is no GPU.
 pub fn start(settings: &Settings) -> Result<Devices> {
+    let when = find(settings)?;
+    EXPECTED.store(u64::from(when != Devices::Never), Ordering::Relaxed);
+    Ok(when)
+}
+
+/// Whether buffers may be a GPU's, now or once the process has loaded the driver.
+pub fn may_come() -> bool {
+    EXPECTED.load(Ordering::Relaxed) != 0
+}
+
+/// Whether the driver has been found.
+pub(crate) fn is_live() -> bool {
+    DRIVER.get().is_some()
+}
+
+/// The driver, if buffers may be a GPU's now.
+pub(super) fn driver() -> Option<&'static Driver> {
+    let found = || DRIVER.get().copied();
+    found().or_else(|| have_come().then(found).flatten())
+}
+
+fn find(settings: &Settings) -> Result<Devices> {
     match settings.gpu {
         0 => Ok(Devices::Never),
         2 => {
@@ -70,9 +95,4 @@ pub fn have_come() -> bool {
     }
     WITHOUT_DRIVER.store(loaded, Ordering::Relaxed);
     false
-}
-
-/// Whether the driver has been found.
-pub(crate) fn is_live() -> bool {
-    DRIVER.get().is_some()
 }

@@ -9,6 +9,7 @@
 //! | [`moves`] | copies between a GPU and the host, of any layout |
 //! | [`tables`] | layouts that the kernels of a GPU have used before |
 //! | [`staged`] | the packed bytes of a message |
+//! | [`kinds`] | the kinds of memory that MPI takes, as programs ask for them |
 //! | [`host_copy`] | copies of buffers for operations that reach every byte by the processor |
 //!
 //! Faces ask for the owner of an address only if [`start`] or [`have_come`] has found a driver; otherwise no path reaches this module. The
@@ -20,14 +21,16 @@
 
 mod detect;
 mod host_copy;
+mod kinds;
 mod moves;
 mod owner;
 mod staged;
 mod tables;
 
 pub(crate) use detect::is_live;
-pub use detect::{Devices, have_come, start};
+pub use detect::{Devices, have_come, may_come, start};
 pub use host_copy::{Form, HostCopy};
+pub use kinds::{memory_kinds, takes_gpu_memory};
 pub use moves::{copy, packed_at};
 pub use owner::{Device, device_of, is_own_memory};
 pub(crate) use staged::Staged;

@@ -202,6 +202,11 @@ impl Settings {
         }
     }
 
+    pub(super) fn read_memory_kinds(&mut self, _: &TextRow, list: String) -> Vec<String> {
+        self.memory_kinds = Some(list);
+        Vec::new()
+    }
+
     pub(super) fn read_vci_report(&mut self, _: &TextRow, folder: String) -> Vec<String> {
         self.vci_report = folder;
         Vec::new()

@@ -125,6 +125,12 @@ pub const TEXTS: &[TextRow] = &[
         read: Settings::read_rendezvous,
     },
     TextRow {
+        name: "RANKPOINT_MEMORY_ALLOC_KINDS",
+        unit: "list of kinds",
+        text: "kinds of memory that the program asks for, as for the info key `mpi_memory_alloc_kinds`, in the World Model and where MPI_Session_init does not name others; `mpiexec -memory-alloc-kinds` sets it (docs/gpu.md)",
+        read: Settings::read_memory_kinds,
+    },
+    TextRow {
         name: "RANKPOINT_RMA",
         unit: "direct, attach, or message",
         text: "how one-sided operations reach the memory of a target; the same for all ranks: empty, by the fastest path that the memory permits; `direct`, by loads and stores, and messages where memory is private; `attach`, by cross-memory attach; `message`, by messages (docs/rma.md)",
@@ -180,6 +186,8 @@ macro_rules! settings {
             pub progress: ProgressModel,
             /// Who starts long messages, and how their bytes move.
             pub rendezvous: Rendezvous,
+            /// The kinds of memory that the program asks for; `None` without such a list.
+            pub memory_kinds: Option<String>,
             /// How one-sided operations reach memory.
             pub rma_path: RmaPath,
             /// What accesses to files cost; `None`: as measured.
@@ -212,6 +220,7 @@ macro_rules! settings {
                     locks: LockModel::default(),
                     progress: ProgressModel::default(),
                     rendezvous: Rendezvous::default(),
+                    memory_kinds: None,
                     rma_path: RmaPath::default(),
                     file_costs: None,
                     file_costs_text: String::new(),
@@ -254,11 +263,12 @@ macro_rules! settings {
                 let fabric = if self.null_fabric { NULL } else { "" };
                 let (locks, progress) = (self.locks.name(), self.progress.name());
                 let rma = self.rma_path.name();
+                let kinds = self.memory_kinds.as_deref().unwrap_or_default();
                 let rendezvous = match self.rendezvous {
                     Rendezvous::Auto => "",
                     other => other.name(),
                 };
-                [&self.check_list, &self.coll_table, &self.virtual_nodes_text, fabric, &self.network.provider, &self.network.interface, &self.network.library, &self.network.sharing_text, &self.pmix_library, errors, locks, progress, rendezvous, rma, &self.file_costs_text, &self.vci_report, &self.trace]
+                [&self.check_list, &self.coll_table, &self.virtual_nodes_text, fabric, &self.network.provider, &self.network.interface, &self.network.library, &self.network.sharing_text, &self.pmix_library, errors, locks, progress, rendezvous, kinds, rma, &self.file_costs_text, &self.vci_report, &self.trace]
             }
         }
     };

@@ -268,6 +268,10 @@ impl Reading {
                 let choice = initial_handler(&text)?;
                 self.section.environment.set.push(choice);
             }
+            Effect::MemoryKinds => {
+                let name = settings::MEMORY_KINDS_VARIABLE.into();
+                self.section.environment.set.push((name, value));
+            }
             Effect::Layers => layers(&mut self.job_environment, &text)?,
             Effect::Tools => tools(&mut self.job_environment, &text)?,
             Effect::Stats => self.plan.talk.stats = true,
@@ -490,6 +494,15 @@ mod tests {
         let given = |program: usize| plan.programs[program].environment.set.clone();
         let name = settings::INITIAL_ERRHANDLER_VARIABLE;
         assert_eq!(given(0), [(name.into(), "2".into())]);
+        assert_eq!(given(1), []);
+    }
+
+    #[test]
+    fn programs_ask_for_their_own_kinds_of_memory() {
+        let (plan, _) = job("-memory-alloc-kinds system,cuda:device a.out : b.out");
+        let given = |program: usize| plan.programs[program].environment.set.clone();
+        let name = settings::MEMORY_KINDS_VARIABLE;
+        assert_eq!(given(0), [(name.into(), "system,cuda:device".into())]);
         assert_eq!(given(1), []);
     }
 

@@ -36,6 +36,7 @@ pub(crate) const OURS: &[FlagRow] = flags! {
     "interface" | "iface", ["NAME"], Interface, "network interface or address that ssh and the ranks use between hosts";
     "bind-to", ["WHAT"], BindTo, "core, core:N, none, or user:LIST with an entry per rank such as 0,2,4-5,6+8 (default: core while cores suffice, else cores round robin, until other programs load them)";
     "timeout", ["SECONDS"], Timeout, "report the state of the job and end it after this time (or MPIEXEC_TIMEOUT)";
+    "memory-alloc-kinds", ["LIST"], MemoryKinds, "kinds of memory that this program asks for, as with the info key `mpi_memory_alloc_kinds`, such as `system,cuda:device`";
     "initial-errhandler", ["HANDLER"], InitialHandler, "error handler that this program begins with: mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return";
     "stats", [], Stats, "print each rank's counters at the end";
     "layers", ["LAYER,..."], Layers, "layers between the ranks and their MPI library: datatypes, placement";
@@ -93,7 +94,7 @@ pub(crate) const OTHERS: &[FlagRow] = flags! {
         | "usize" | "demux" | "arch" | "soft" | "prefix" | "branch-count" | "pmi-version" | "pmi-connect" | "launch-agent" | "preload-files"
         | "localhost" | "nameserver" | "hosts-group" | "tmpdir" | "max-vm-size" | "dvm" | "report-uri" | "pmix-prefix"
         | "app-pmix-prefix" | "keepalive" | "singleton" | "spawn-timeout" | "ompi-server" | "server-wait-time" | "max-restarts"
-        | "num-connect-retries" | "memory-alloc-kinds" | "forward-signals", ["VALUE"], Ignored, "how several nodes are reached, and what runs on them";
+        | "num-connect-retries" | "forward-signals", ["VALUE"], Ignored, "how several nodes are reached, and what runs on them";
     "nolocal" | "disable-hostname-propagation" | "pmi-port" | "enable-x" | "disable-x" | "noprefix" | "no-app-prefix"
         | "hybrid-hosts" | "skip-launch-node" | "hetero-nodes" | "preload-binary" | "ilp64" | "noconf" | "pmi-aggregate" | "pmi-noaggregate"
         | "debug-daemons" | "debug-daemons-file" | "debug-devel" | "debug" | "leave-session-attached" | "set-sid" | "system-server" | "system-server-first"

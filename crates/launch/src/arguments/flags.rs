@@ -17,6 +17,7 @@ pub(crate) enum Effect {
     BindTo,
     Timeout,
     InitialHandler,
+    MemoryKinds,
     Stats,
     /// Libraries between the ranks and their MPI library.
     Layers,
