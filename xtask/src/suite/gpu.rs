@@ -117,6 +117,11 @@ const RUNS: &[Run] = &[
         layered: true,
         ..BUFFERS
     },
+    Run {
+        program: "partitioned",
+        ranks: &["1", "2"],
+        ..PLAIN
+    },
     RMA,
     Run {
         settings: &[("RANKPOINT_RMA", "message")],

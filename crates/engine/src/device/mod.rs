@@ -31,6 +31,7 @@ pub(crate) use detect::is_live;
 pub use detect::{Devices, have_come, may_come, start};
 pub use host_copy::{Form, HostCopy};
 pub use kinds::{memory_kinds, takes_gpu_memory};
+pub(crate) use moves::OnDevice;
 pub use moves::{copy, packed_at};
 pub use owner::{Device, device_of, is_own_memory};
 pub(crate) use staged::Staged;

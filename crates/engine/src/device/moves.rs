@@ -2,6 +2,8 @@
 //! Copies between the memory of a GPU and that of the host. Each is complete when it returns, and takes one kernel and one copy at most.
 #![expect(unsafe_code, reason = "buffers are addresses that programs gave")]
 
+use std::ops::Range;
+
 use layout::{Layout, SharedLayout};
 use layout_cuda::{CudaError, Stream};
 
@@ -12,7 +14,7 @@ use crate::datatype::Memory;
 use crate::errors::Result;
 
 /// Laid-out memory of a GPU.
-pub(super) struct OnDevice {
+pub(crate) struct OnDevice {
     device: Device,
     base: u64,
     pub(super) bytes: usize,
@@ -23,7 +25,7 @@ pub(super) struct OnDevice {
 
 impl OnDevice {
     /// The memory of a message, if it is a GPU's.
-    pub(super) fn of(memory: Memory<'_>) -> Result<Option<Self>> {
+    pub(crate) fn of(memory: Memory<'_>) -> Result<Option<Self>> {
         let Some((layout, count)) = memory.layout else {
             return Ok(None);
         };
@@ -76,17 +78,30 @@ impl OnDevice {
     /// # Safety
     /// `source` is readable for so many bytes.
     pub(super) unsafe fn write(&self, source: *const u8, bytes: usize) -> Result<()> {
+        // SAFETY: passed on.
+        unsafe { self.write_range(source, 0..bytes) }
+    }
+
+    /// Unpacks a range of the packed bytes from the host.
+    ///
+    /// # Errors
+    /// The driver's errors.
+    ///
+    /// # Safety
+    /// `source` is readable for its bytes.
+    pub(crate) unsafe fn write_range(&self, source: *const u8, range: Range<usize>) -> Result<()> {
         let gpu = self.device.gpu();
+        let bytes = range.len();
         // SAFETY: the caller's promise, and the contract of this folder (mod.rs).
         let done = gpu.inside(|| unsafe {
             if let Some(start) = self.run {
-                return gpu.copy_in(start, source, bytes);
+                return gpu.copy_in(start + range.start as u64, source, bytes);
             }
             let layout = tables::prepared(gpu, &self.layout)?;
-            let packed = gpu.bounce(self.bytes)?;
+            let packed = gpu.bounce(bytes)?;
             let (from, stream) = (packed.address(), Stream::default());
             gpu.copy_in(from, source, bytes)?;
-            layout.unpack(self.base, 0..bytes, from, stream)?;
+            layout.unpack(self.base, range, from, stream)?;
             gpu.synchronize(stream)
         });
         done.map_err(|error: CudaError| refused(&error))

@@ -11,6 +11,8 @@ use layout::SharedLayout;
 
 use super::lanes::{Block, RequestLanes};
 use super::slab::{RequestId, RequestIndex};
+use crate::device::OnDevice;
+use crate::errors::Result;
 
 /// A partitioned request.
 pub(crate) struct Partitioned {
@@ -64,6 +66,8 @@ pub(crate) struct Packed {
     pub(crate) start: usize,
     pub(crate) layout: SharedLayout,
     pub(crate) base: *mut u8,
+    /// The memory of the elements, if it is a GPU's.
+    pub(crate) on_device: Option<OnDevice>,
 }
 
 impl Partitioned {
@@ -92,18 +96,27 @@ impl Partitioned {
         }
     }
 
+    /// Puts the data of a message, which is complete, where the elements are, if they are kept packed.
+    ///
+    /// # Errors
+    /// Those of a GPU's driver.
+    pub(crate) fn store_packed(&mut self, number: usize) -> Result<()> {
+        let Some((receiving, sender)) = self.with_sender() else {
+            return Ok(());
+        };
+        let bytes = receiving.bytes_of(sender, number);
+        let packed = self.receiving.as_mut().and_then(|it| it.packed.as_mut());
+        packed.map_or(Ok(()), |packed| packed.unpack(bytes))
+    }
+
     /// Notes that a message is complete; true when all are.
     pub(crate) fn note_complete(&mut self, number: usize) -> bool {
         self.outstanding -= 1;
         if let Some((receiving, sender)) = self.with_sender() {
             let partitions = receiving.partitions_of(sender, self.partitions, number);
-            let bytes = receiving.bytes_of(sender, number);
             self.waiting[partitions]
                 .iter_mut()
                 .for_each(|count| *count -= 1);
-            if let Some(packed) = self.receiving.as_mut().and_then(|it| it.packed.as_mut()) {
-                packed.unpack(bytes);
-            }
         }
         self.outstanding == 0
     }
@@ -178,12 +191,18 @@ impl Receiving {
 
 impl Packed {
     /// Puts a part of the packed data where the elements are.
-    fn unpack(&mut self, bytes: Range<usize>) {
+    fn unpack(&mut self, bytes: Range<usize>) -> Result<()> {
         let end = self.start + self.data.len();
         let bytes = bytes.start.min(end)..bytes.end.min(end);
         let source = self.data[bytes.start - self.start..bytes.end - self.start].as_ptr();
         // SAFETY: the memory of an active receive is writable (contract of the request), and `data` has these bytes of its elements.
-        unsafe { self.layout.unpack(self.base, bytes, source) };
+        unsafe {
+            match &self.on_device {
+                Some(elements) => elements.write_range(source, bytes)?,
+                None => self.layout.unpack(self.base, bytes, source),
+            }
+        }
+        Ok(())
     }
 }
 

@@ -36,12 +36,13 @@ impl VciState {
         if error != 0 {
             let text = entry.extra.as_mut();
             let text = text.map(|extra| std::mem::take(&mut extra.error_text));
-            let whole = self.slab.entry_mut(request);
-            if whole.error == 0 {
-                whole.error = error;
-                let extra = whole.extra.get_or_insert_default();
-                (extra.error_text, extra.status) = (text.unwrap_or_default(), None);
-            }
+            self.note_failure(request, error, text.unwrap_or_default());
+        }
+        let stored = self.partitioned(request).map_or(Ok(()), |partitioned| {
+            partitioned.store_packed(number as usize)
+        });
+        if let Err(error) = stored {
+            self.note_failure(request, error.class().0, error.to_string());
         }
         let is_last = self
             .partitioned(request)
@@ -50,6 +51,16 @@ impl VciState {
             self.events += 1;
             self.complete_lane(request);
             self.complete(request);
+        }
+    }
+
+    /// Gives a partitioned request the first error of its messages.
+    fn note_failure(&mut self, request: RequestIndex, error: i32, text: String) {
+        let whole = self.slab.entry_mut(request);
+        if whole.error == 0 {
+            whole.error = error;
+            let extra = whole.extra.get_or_insert_default();
+            (extra.error_text, extra.status) = (text, None);
         }
     }
 

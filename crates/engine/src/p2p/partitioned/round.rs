@@ -15,7 +15,7 @@ use crate::allocate;
 use crate::call::CallName;
 use crate::comm::Comm;
 use crate::completion::let_go;
-use crate::device;
+use crate::device::OnDevice;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::identity::{LinkIndex, MOST_VCIS, Rank};
 use crate::p2p::{Memory, new_receive, post_operation};
@@ -378,12 +378,8 @@ fn make_receives(state: &mut VciState, index: RequestIndex, sender: Geometry) ->
         types: None,
     };
     let memory = match memory.layout {
-        Some((layout, count)) if !divides_into_elements(receiving, sender, layout.size()) => {
-            if device::device_of(base, layout, count)?.is_some() {
-                let text =
-                    "the sender's partitions divide elements of a receive into the memory of a GPU";
-                return Err(Error::new(ErrorClass::ERR_UNSUPPORTED_OPERATION, text));
-            }
+        Some((layout, _)) if !divides_into_elements(receiving, sender, layout.size()) => {
+            let on_device = OnDevice::of(memory)?;
             let start = receiving.bytes_of(sender, numbers.start).start;
             let end = receiving.bytes_of(sender, numbers.end - 1).end;
             let packed = receiving.packed.insert(Packed {
@@ -391,6 +387,7 @@ fn make_receives(state: &mut VciState, index: RequestIndex, sender: Geometry) ->
                 start,
                 layout: layout.clone(),
                 base,
+                on_device,
             });
             let base = packed.data.as_mut_ptr().wrapping_sub(start);
             Memory::contiguous(base, receiving.bytes)
