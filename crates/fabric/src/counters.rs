@@ -63,6 +63,12 @@ counters! {
     FastReceives, "fast_receives", "messages", "longer than the eager limit that this rank sent when it knew the offer of their receives";
     Landed, "landed", "messages", "that their senders wrote into the memory of the receives of this rank";
     BytesWrittenAcross, "bytes_written_across", "bytes", "that this rank wrote into private memory of others";
+    FileReads, "file_reads", "accesses", "that read from files, also collective ones in which this rank has no data";
+    FileWrites, "file_writes", "accesses", "that wrote to files, also collective ones in which this rank has no data";
+    FileBytesRead, "file_bytes_read", "bytes", "that this rank read from files, or aggregators for it";
+    FileBytesWritten, "file_bytes_written", "bytes", "that this rank wrote to files, or aggregators for it";
+    FileRounds, "file_rounds", "rounds", "of collective accesses to files with aggregators";
+    FileSyncs, "file_syncs", "calls", "of MPI_File_sync";
 }
 
 const _: () = assert!(COUNTERS.len() <= 64, "a board has 64 counters");

@@ -92,6 +92,22 @@ pub struct Division {
     pub buffer: u64,
 }
 
+/// Aggregators of a node, where the program does not say how many there are.
+const AGGREGATORS_OF_NODE: u32 = 4;
+
+impl Division {
+    /// That of so many ranks where no hint says otherwise.
+    pub fn of_ranks(ranks: u32, nodes: u32) -> Self {
+        let most = nodes.saturating_mul(AGGREGATORS_OF_NODE);
+        Self {
+            aggregators: most.min(ranks).max(1),
+            nodes,
+            alignment: 1 << 20,
+            buffer: 16 << 20,
+        }
+    }
+}
+
 /// What decides how a collective access is done; the same at all ranks.
 #[derive(Clone, Copy, Debug)]
 pub struct Collective<'a> {

@@ -77,6 +77,9 @@ pub const COST_ROWS: [CostRow; COSTS] = [
     },
 ];
 
+/// A byte is copied so many times between a rank and an aggregator: packed, sent, and put into its place.
+const COPIES: u64 = 3;
+
 /// Memory that is packed at a time is so long that its system call takes one of so many parts of the time.
 const PACKED_SHARE: u64 = 100;
 const PACKED_LEAST: u64 = 64 << 10;
@@ -96,6 +99,18 @@ impl Costs {
     /// The costs of the words of a message.
     pub const fn of_words(words: [u64; COSTS]) -> Self {
         Self(words)
+    }
+
+    /// The costs of a place where these were measured, in picoseconds: a call, a byte read, a byte written, a lock, and a byte copied. That
+    /// of a message is the table's.
+    #[must_use]
+    pub fn measured([call, read, write, lock, copy]: [u64; 5]) -> Self {
+        Self::default()
+            .with(Cost::Call, call)
+            .with(Cost::Read, read)
+            .with(Cost::Write, write)
+            .with(Cost::Lock, lock)
+            .with(Cost::Exchange, copy.saturating_mul(COPIES))
     }
 
     /// As words of a message.

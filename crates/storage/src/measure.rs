@@ -31,6 +31,19 @@ pub struct Measured {
     pub copy_ps: u64,
 }
 
+impl Measured {
+    /// All of them, in this order.
+    pub const fn all(&self) -> [u64; 5] {
+        [
+            self.call_ps,
+            self.read_ps,
+            self.write_ps,
+            self.lock_ps,
+            self.copy_ps,
+        ]
+    }
+}
+
 /// Measures in a folder.
 ///
 /// # Errors
@@ -81,14 +94,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("rankpoint-measure-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         if let Ok(found) = measure(&folder) {
-            let all = [
-                found.call_ps,
-                found.read_ps,
-                found.write_ps,
-                found.lock_ps,
-                found.copy_ps,
-            ];
-            assert!(all.iter().all(|&ps| ps > 0), "{found:?}");
+            assert!(found.all().iter().all(|&ps| ps > 0), "{found:?}");
         }
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
         std::fs::remove_dir(&folder).unwrap();

@@ -6,13 +6,14 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use engine::comm::{Process, ThreadLevel};
+use engine::file::open;
 use engine::{Error, ErrorClass};
 use mpi_abi_sys::constants::{MPI_COMM_SELF, MPI_COMM_WORLD};
 use mpi_abi_sys::types::MPI_Comm;
 
 use crate::datatype::arguments;
 use crate::error::{begin_with_handler, fatal, follow_world, handlers, inactive, raise, run, tell};
-use crate::handle::{self, COMMS};
+use crate::handle::{self, COMMS, FILES};
 use crate::state::{self, parent, process, require_process};
 use crate::sync::AtomicU64;
 use crate::{attr, fortran, group, info, kinds, op};
@@ -69,6 +70,7 @@ pub(crate) fn leave_engine(call: &'static str, follows_barrier: bool) -> engine:
             process.complete_sends(call)?;
         }
         process.rest(call)?;
+        FILES.each(|_, file| open::end(file));
         if let Some(text) = process.write_trace() {
             tell(format_args!("warning: {text}"));
         }

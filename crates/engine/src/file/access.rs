@@ -14,6 +14,7 @@ use super::data::{Buffer, Data};
 use super::failure::failed;
 use super::object::{File, Pending};
 use super::ranges::{self, Covering, Reader, Writer};
+use super::report::{self, Report};
 use super::shared;
 use super::view::View;
 use crate::allocate;
@@ -79,6 +80,7 @@ pub(super) struct Access {
     /// Bytes that one system call covers; 0: no gap is accessed.
     cover_bytes: u64,
     costs: Costs,
+    report: Option<Arc<Report>>,
     _writing: Option<Writing>,
 }
 
@@ -149,6 +151,7 @@ impl Access {
             locks: writing.is_some() && file.locks(),
             cover_bytes: file.cover_bytes(action),
             costs: file.costs(),
+            report: file.report.clone(),
             _writing: writing,
         })
     }
@@ -198,7 +201,11 @@ impl Access {
 
     /// Reads or writes, on whatever thread; `wait` is called while another one has a lock.
     pub(super) fn run(mut self, wait: &mut dyn FnMut()) -> Moved {
-        let path = self.path().path;
+        let (facts, row) = (self.facts(), self.path());
+        let path = row.path;
+        if let Some(report) = &self.report {
+            report.note_path(&facts, row, path.ps(&facts, &self.costs));
+        }
         if path == Path::Nothing {
             return Moved {
                 bytes: 0,
@@ -399,6 +406,7 @@ pub fn access(file: &File, action: Action, at: Place, data: Data) -> Moved {
         Ok(access) => access.run(&mut || file.comm.vci().poll()),
         Err(error) => Moved::failed(error),
     };
+    report::count(file, action, &moved);
     if at == Place::Pointer {
         // The pointer stands behind what was done.
         let rest = etypes - moved.bytes / unit;
@@ -431,10 +439,12 @@ pub(super) fn start_at(
 
 fn spawn(file: &Arc<File>, access: Access) -> Result<RequestId> {
     let (kept, pending, vci) = (file.clone(), Pending::new(file), file.comm.vci());
+    let action = access.action;
     task::spawn(&file.comm, async move {
         let done = elsewhere(vci, move || access.run(&mut || {})).await;
         drop(pending);
         let moved = done.unwrap_or_else(|fault| Moved::failed(failed(fault, "start a thread")));
+        report::count(&kept, action, &moved);
         moved.status().map_err(|error| kept.annotate(error))
     })
 }

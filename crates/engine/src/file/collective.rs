@@ -13,15 +13,12 @@ use super::exchange;
 use super::failure::failed;
 use super::hints::PROTOCOL;
 use super::object::{File, Pending};
-use super::ranges;
+use super::{ranges, report};
 use crate::coll::Collective;
 use crate::coll::gather_words_in;
 use crate::errors::{Error, Result};
 use crate::request::RequestId;
 use crate::task::{self, run_collective};
-
-/// Aggregators of a node, where the program does not say how many there are.
-const AGGREGATORS_OF_NODE: u32 = 4;
 
 /// What a rank brings: its access, or the error of its arguments. A rank that has failed takes part without data.
 pub(super) type Brought = Result<Access>;
@@ -69,23 +66,17 @@ fn preference(file: &File, action: Action) -> Preference {
     Preference::Automatic
 }
 
-/// How many ranks access the file for others.
-fn aggregators(file: &File) -> u32 {
-    let ranks = file.comm.size() as u32;
-    let (_, nodes) = file.comm.node_index();
-    let most = nodes.saturating_mul(AGGREGATORS_OF_NODE).min(ranks);
-    let wanted = file.hints.number("cb_nodes");
-    let wanted = wanted.and_then(|wanted| u32::try_from(wanted).ok());
-    wanted.unwrap_or(most).clamp(1, ranks)
-}
-
 /// How aggregators would divide an access; the hints are the same at all ranks.
 fn division(file: &File) -> Division {
+    let (_, nodes) = file.comm.node_index();
+    let standard = Division::of_ranks(file.comm.size() as u32, nodes);
+    let number = |key, default| file.hints.number(key).unwrap_or(default);
+    let wanted = u32::try_from(number("cb_nodes", standard.aggregators.into()));
     Division {
-        aggregators: aggregators(file),
-        nodes: file.comm.node_index().1,
-        alignment: file.hints.number("cb_block_size").unwrap_or(1),
-        buffer: file.hints.number("cb_buffer_size").unwrap_or(1 << 24),
+        aggregators: wanted.unwrap_or(u32::MAX).clamp(1, file.comm.size() as u32),
+        nodes,
+        alignment: number("cb_block_size", standard.alignment),
+        buffer: number("cb_buffer_size", standard.buffer),
     }
 }
 
@@ -108,7 +99,14 @@ fn summary(brought: &Brought) -> Summary {
 
 impl Accessing {
     /// Everything behind the arguments. `coll` was made before anything waits.
-    async fn run(self, mut coll: Collective) -> Moved {
+    async fn run(self, coll: Collective) -> Moved {
+        let (file, action) = (self.file.clone(), self.action);
+        let moved = self.access(coll).await;
+        report::count(&file, action, &moved);
+        moved
+    }
+
+    async fn access(self, mut coll: Collective) -> Moved {
         let file = self.file.clone();
         // Only blocking accesses promise to be atomic.
         let is_atomic = file.is_atomic() && self.blocks;
@@ -144,7 +142,12 @@ impl Accessing {
             division: division(&file),
             costs: file.costs(),
         };
-        if choose(&all).protocol != Protocol::TwoPhase {
+        let row = choose(&all);
+        if let Some(report) = &file.report {
+            report.note_protocol(&all, row);
+        }
+        report::count_rounds(&file, &all, row.protocol);
+        if row.protocol != Protocol::TwoPhase {
             let moved = direct(&file, self.brought, self.blocks).await;
             return end(coll, moved);
         }

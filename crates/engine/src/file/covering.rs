@@ -8,8 +8,8 @@
 
 use std::sync::{Arc, PoisonError};
 
-use file_plan::{COSTS, Cost, Costs};
-use storage::{Hold, Measured, measure};
+use file_plan::{COSTS, Costs};
+use storage::{Hold, measure};
 use sys::sync::{AtomicUsize, Mutex, Ordering};
 
 use super::agree::gather;
@@ -18,9 +18,6 @@ use super::mode::bits;
 use super::object::File;
 use super::view::View;
 use crate::errors::Result;
-
-/// A byte is copied so many times between a rank and an aggregator: packed, sent, and put into its place.
-const COPIES: u64 = 3;
 
 /// What was measured, by device.
 static MEASURED: Mutex<Vec<(u64, Costs)>> = Mutex::new(Vec::new());
@@ -106,17 +103,8 @@ fn costs_of(file: &File) -> Costs {
     }
     let folder = file.path.parent().filter(|folder| *folder != "");
     let folder = folder.unwrap_or(std::path::Path::new("."));
-    let costs = measure(folder).map_or_else(|_| Costs::default(), of_measured);
+    let measured = measure(folder).map(|found| Costs::measured(found.all()));
+    let costs = measured.unwrap_or_default();
     known.push((device, costs));
     costs
-}
-
-/// Costs as measured; that of a message has the table's value.
-fn of_measured(found: Measured) -> Costs {
-    Costs::default()
-        .with(Cost::Call, found.call_ps)
-        .with(Cost::Read, found.read_ps)
-        .with(Cost::Write, found.write_ps)
-        .with(Cost::Lock, found.lock_ps)
-        .with(Cost::Exchange, found.copy_ps.saturating_mul(COPIES))
 }

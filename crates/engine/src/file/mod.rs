@@ -12,6 +12,7 @@
 //! | [`split`], [`ordered`] | collectives in two calls; accesses in rank order |
 //! | [`mod@pointer`], [`shared`] | file pointers of a rank, and the shared one |
 //! | [`size`] | sizes, sync and atomicity |
+//! | [`report`] | counts, and how accesses were done |
 //! | [`agree`], [`failure`] | what ranks compare and how they fail alike; errors from faults of the system |
 //!
 //! A file owns a window, whose communicator carries the messages of its collectives and whose memory at rank 0 is the shared file
@@ -33,6 +34,7 @@ pub mod open;
 pub mod ordered;
 pub mod pointer;
 mod ranges;
+mod report;
 pub mod shared;
 pub mod size;
 pub mod split;

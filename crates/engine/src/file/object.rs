@@ -9,6 +9,7 @@ use sys::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
 
 use super::hints::FileHints;
 use super::mode::{Mode, bits};
+use super::report::Report;
 use super::split::Split;
 use super::view::View;
 use crate::comm::Comm;
@@ -41,6 +42,7 @@ pub struct File {
     pub(super) pending: Arc<AtomicUsize>,
     pub(super) split: Mutex<Option<Split>>,
     pub(super) hints: FileHints,
+    pub(super) report: Option<Arc<Report>>,
     /// The C face's error handler of this file; 0 before it has one.
     pub error_handler: AtomicU64,
 }

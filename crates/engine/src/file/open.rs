@@ -12,6 +12,7 @@ use super::failure::failed;
 use super::hints::{FileHints, SYNC_ON_CLOSE};
 use super::mode::{Mode, bits};
 use super::object::File;
+use super::report::{self, Report};
 use super::view::View;
 use super::{shared, size};
 use crate::comm::Comm;
@@ -172,6 +173,7 @@ fn begin(
         pending: Arc::new(AtomicUsize::new(0)),
         split: Mutex::new(None),
         hints,
+        report: Report::wanted(&window.comm().process().settings().file_report).map(Arc::new),
         error_handler: AtomicU64::new(0),
     };
     let start = match mode.has(bits::APPEND) {
@@ -208,7 +210,11 @@ pub fn close(file: &File, call: &'static str) -> Result<Option<Error>> {
         false => Ok(()),
     };
     // No rank leaves before the file is gone.
-    let ended = agree::settle(&file.comm, call, synced.and(deleted));
+    let ended = agree::settle(
+        &file.comm,
+        call,
+        synced.and(deleted).and(report::write(file)),
+    );
     Ok(end_window(&file.window, call).and(ended).err())
 }
 
@@ -224,4 +230,13 @@ pub fn delete(name: &Path) -> Result<()> {
 /// Gives up a file without a call of all ranks: what it needs is freed when all ranks have given it up, and nothing is deleted.
 pub fn let_go(file: &File) {
     rma::window::let_go(&file.window);
+}
+
+/// Ends a file that the program has not closed when it finalizes MPI: its name is deleted if closing would do that.
+pub fn end(file: &File) {
+    // The program has no call left that could return these errors.
+    if file.mode.has(bits::DELETE_ON_CLOSE) && file.comm.rank() == 0 {
+        let _ = delete(&file.path);
+    }
+    let _ = report::write(file);
 }

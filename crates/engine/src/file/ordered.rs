@@ -8,7 +8,7 @@ use super::access::{self, Access, Action, Moved, prepare};
 use super::agree::gather;
 use super::data::Data;
 use super::object::File;
-use super::{shared, split};
+use super::{report, shared, split};
 use crate::errors::Result;
 use crate::request::RequestId;
 
@@ -45,10 +45,12 @@ pub fn access_ordered(
 ) -> Moved {
     let access = begin(file, action, data, call)
         .and_then(|(etype, data)| Access::new(file, action, file.view(), etype, data));
-    match access {
+    let moved = match access {
         Ok(access) => access.run(&mut || file.comm.vci().poll()),
         Err(error) => Moved::failed(error),
-    }
+    };
+    report::count(file, action, &moved);
+    moved
 }
 
 /// Begins to do the same.

@@ -7,6 +7,7 @@ use sys::sync::Ordering;
 use super::agree::{self, Argument};
 use super::failure::failed;
 use super::object::File;
+use super::report;
 use crate::errors::{Error, ErrorClass, Result};
 
 /// EINVAL: what the system says to a sync of a device that stores nothing.
@@ -67,6 +68,7 @@ pub fn size(file: &File) -> Result<u64> {
 /// MPI_ERR_IO while accesses are in progress, those of the system.
 pub fn sync(file: &File) -> Result<()> {
     file.check_idle()?;
+    report::count_sync(file);
     match file.storage.sync() {
         Ok(()) | Err(INVALID) => Ok(()),
         Err(fault) => Err(failed(fault, "bring the file to its device")),

@@ -207,6 +207,11 @@ impl Settings {
         Vec::new()
     }
 
+    pub(super) fn read_file_report(&mut self, _: &TextRow, folder: String) -> Vec<String> {
+        self.file_report = folder;
+        Vec::new()
+    }
+
     pub(super) fn read_vci_report(&mut self, _: &TextRow, folder: String) -> Vec<String> {
         self.vci_report = folder;
         Vec::new()

@@ -143,6 +143,12 @@ pub const TEXTS: &[TextRow] = &[
         read: Settings::read_file_costs,
     },
     TextRow {
+        name: "RANKPOINT_FILE_REPORT",
+        unit: "folder",
+        text: "each rank writes there, when it closes a file, how it was accessed: a file `rank-N.tsv`, which `rankpoint explain file` reads (docs/files.md)",
+        read: Settings::read_file_report,
+    },
+    TextRow {
         name: "RANKPOINT_VCI_REPORT",
         unit: "folder",
         text: "each rank writes there, when it finalizes MPI, which communicators used which VCI and what its lock cost: a file `rank-N.json`, which `rankpoint explain vci` reads (docs/threads.md)",
@@ -194,6 +200,8 @@ macro_rules! settings {
             pub file_costs: Option<Costs>,
             /// The value given for `file_costs`.
             pub file_costs_text: String,
+            /// The folder for reports of files; empty for none.
+            pub file_report: String,
             /// The folder for reports of VCIs; empty for none.
             pub vci_report: String,
             /// The folder for traces, or their file; empty for none.
@@ -224,6 +232,7 @@ macro_rules! settings {
                     rma_path: RmaPath::default(),
                     file_costs: None,
                     file_costs_text: String::new(),
+                    file_report: String::new(),
                     vci_report: String::new(),
                     trace: String::new(),
                     spare: Vec::new(),
@@ -268,7 +277,7 @@ macro_rules! settings {
                     Rendezvous::Auto => "",
                     other => other.name(),
                 };
-                [&self.check_list, &self.coll_table, &self.virtual_nodes_text, fabric, &self.network.provider, &self.network.interface, &self.network.library, &self.network.sharing_text, &self.pmix_library, errors, locks, progress, rendezvous, kinds, rma, &self.file_costs_text, &self.vci_report, &self.trace]
+                [&self.check_list, &self.coll_table, &self.virtual_nodes_text, fabric, &self.network.provider, &self.network.interface, &self.network.library, &self.network.sharing_text, &self.pmix_library, errors, locks, progress, rendezvous, kinds, rma, &self.file_costs_text, &self.file_report, &self.vci_report, &self.trace]
             }
         }
     };

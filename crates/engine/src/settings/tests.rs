@@ -153,7 +153,7 @@ fn a_table_of_algorithms_comes_before_the_library_s_and_its_faults_are_named() {
     assert_eq!(
         settings.texts(),
         [
-            "", name, "", "", "", "", "", "", "", "", "", "", "", "", "", "", "", ""
+            "", name, "", "", "", "", "", "", "", "", "", "", "", "", "", "", "", "", ""
         ]
     );
     assert_eq!(warnings.len(), 1);

@@ -34,6 +34,14 @@ pub(super) fn explain(options: &TypeOptions, isa: Isa) -> Result<String, String>
     Ok(text)
 }
 
+/// The layout of an expression, for other explanations.
+///
+/// # Errors
+/// A sentence with the expression and a mark below the place.
+pub(in super::super) fn layout(expression: &str) -> Result<Layout, String> {
+    layout_of(expression, &mut layout::Silent)
+}
+
 pub(super) fn layout_of<O: construct::Watch>(
     expression: &str,
     observer: &mut O,

@@ -18,5 +18,5 @@ mod same;
 mod tests;
 mod text;
 
-pub(super) use answer::run;
+pub(super) use answer::{layout, run};
 pub(crate) use options::TypeOptions;
