@@ -220,7 +220,8 @@ static void errors(void)
     MPI_Error_class(code, &class);
     CHECK(class == MPI_ERR_TRUNCATE);
     CHECK(memcmp(contents(&one), nine, 32) == 0);
-    if (is_double)
+    /* A layer that packs by itself comes before the check. */
+    if (is_double && getenv("RANKPOINT_INTERPOSE") == NULL)
         leave_the_allocation(&one);
     mixed(&one);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
