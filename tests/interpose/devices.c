@@ -106,11 +106,11 @@ static struct calls calls_so_far(void)
     return calls;
 }
 
-/* An owner is asked for by one attribute of memory of the host, by three of a GPU's. A kernel, and the wait for it, take three calls each,
- * because the context of the memory is made current; a copy takes three. */
+/* An owner is asked for by one call. A kernel, and the wait for it, take three calls each, because the context of the memory is made current; a
+ * copy takes three. */
 static size_t calls_of(int is_device, int is_run, int runs)
 {
-    return is_device ? (size_t)(3 + runs * (is_run ? 3 : 6)) : 1;
+    return is_device ? (size_t)(1 + runs * (is_run ? 3 : 6)) : 1;
 }
 
 /* What a receive makes of a buffer: packed and unpacked by the processor. */
@@ -155,7 +155,7 @@ static void travel(int form, MPI_Datatype type, int count, int is_run, int from_
         size_t launches = is_run ? 0 : (size_t)(runs * (from_device + to_device));
         size_t all = calls_of(from_device, is_run, runs) + calls_of(to_device, is_run, runs);
         if (form == REPLACE)
-            all -= to_device ? 3 : 1;
+            all -= 1;
         int is_right = after.launches - before.launches == launches;
         /* How many blocks there are depends on when messages arrive. */
         all += 3 * (after.pinned - before.pinned);
