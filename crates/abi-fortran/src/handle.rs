@@ -78,6 +78,16 @@ pub(crate) unsafe fn find<K: Kind>(number: i32) -> usize {
         return number as usize;
     }
     // SAFETY: the caller's promise.
+    unsafe { find_dynamic::<K>(number) }
+}
+
+/// Apart, so that it is in the library once for each kind.
+///
+/// # Safety
+/// As [`find`].
+#[inline(never)]
+unsafe fn find_dynamic<K: Kind>(number: i32) -> usize {
+    // SAFETY: the caller's promise.
     match unsafe { K::from_int(number) } {
         // Not a handle: the integer itself is none either, and the library's error text names it.
         0 => number as u32 as usize,
@@ -94,6 +104,16 @@ pub(crate) unsafe fn int<K: Kind>(handle: usize) -> i32 {
     if handle < FIRST_DYNAMIC as usize {
         return handle as i32;
     }
+    // SAFETY: the caller's promise.
+    unsafe { int_of_dynamic::<K>(handle) }
+}
+
+/// Apart, as [`find_dynamic`].
+///
+/// # Safety
+/// As [`int`].
+#[inline(never)]
+unsafe fn int_of_dynamic<K: Kind>(handle: usize) -> i32 {
     // SAFETY: the caller's promise.
     unsafe { K::to_int(handle) }
 }

@@ -95,15 +95,31 @@ pub(crate) fn buffer(address: *mut c_void) -> *mut c_void {
     translate(address)
 }
 
-/// A status for C.
+/// A status for C. Most programs ignore it, so that comes first.
 #[inline]
 pub(crate) fn status(address: *mut MPI_Status) -> *mut MPI_Status {
+    let ignored = [
+        &raw const mpirp_status_ignore_,
+        &raw const mpirp_mpi_status_ignore,
+        &raw const mpirp_f08_status_ignore,
+    ];
+    if ignored.contains(&address.cast_const().cast()) {
+        return core::ptr::null_mut();
+    }
     translate(address)
 }
 
 /// An array of statuses for C.
 #[inline]
 pub(crate) fn statuses(address: *mut MPI_Status) -> *mut MPI_Status {
+    let ignored = [
+        &raw const mpirp_statuses_ignore_,
+        &raw const mpirp_mpi_statuses_ignore,
+        &raw const mpirp_f08_statuses_ignore,
+    ];
+    if ignored.contains(&address.cast_const().cast()) {
+        return core::ptr::null_mut();
+    }
     translate(address)
 }
 

@@ -272,25 +272,27 @@ fn shape(array: &Descriptor) -> String {
     extents.join(" x ")
 }
 
-/// An address in the place of a buffer that is not allocated, which C would take for `MPI_BOTTOM`; an error code if the call would
-/// use the buffer.
+/// The address of a buffer, or one in its place if it is not allocated, for C would take that for `MPI_BOTTOM`; an error code if the
+/// call would use it.
 ///
 /// # Safety
 /// As the C functions.
-#[cold]
-pub(crate) unsafe fn missing(
+pub(crate) unsafe fn allocated(
+    buffer: *mut c_void,
     call: &str,
     object: Object,
     argument: &str,
     used: impl FnOnce() -> Option<Used>,
 ) -> Result<*mut c_void, i32> {
+    if !buffer.is_null() {
+        return Ok(buffer);
+    }
     match used() {
-        None => Ok(core::ptr::null_mut()),
-        Some(used) if used.is_nothing() => Ok(core::ptr::dangling_mut::<u128>().cast()),
-        Some(_) => {
+        Some(used) if !used.is_nothing() => {
             let sentence = format!("{call}: '{argument}' is not allocated");
             // SAFETY: the caller's promise.
             Err(unsafe { object.raise(MPI_ERR_BUFFER, &sentence) })
         }
+        _ => Ok(core::ptr::dangling_mut::<u128>().cast()),
     }
 }

@@ -44,7 +44,6 @@ impl Descriptor {
     ///
     /// # Safety
     /// The compiler made the descriptor.
-    #[inline]
     pub(super) unsafe fn dense_bytes(&self) -> Option<isize> {
         if self.base.is_null() {
             // Not allocated: the dimensions hold anything.
@@ -69,14 +68,23 @@ impl Descriptor {
     }
 }
 
-/// Whether a buffer's elements do not follow each other.
+/// Whether a buffer's elements may not follow each other; [`Descriptor::dense_bytes`] has the last word.
 ///
 /// # Safety
 /// The compiler made the descriptor.
 #[inline]
 pub(crate) unsafe fn is_section(descriptor: *const Descriptor) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { (*descriptor).dense_bytes().is_some() }
+    let descriptor = unsafe { &*descriptor };
+    let mut dense = descriptor.element_bytes as isize;
+    // SAFETY: as above.
+    for dimension in unsafe { descriptor.dimensions() } {
+        if dimension.stride_bytes != dense && dimension.extent != 1 {
+            return true;
+        }
+        dense = dense.wrapping_mul(dimension.extent);
+    }
+    false
 }
 
 /// The address of a buffer.

@@ -25,6 +25,6 @@ mod descriptor;
 mod pending;
 pub(crate) mod used;
 
-pub(crate) use buffer::{Buffers, Life, Object, missing};
+pub(crate) use buffer::{Buffers, Life, Object, allocated};
 pub(crate) use descriptor::{Descriptor, address, is_in_place, is_section};
 pub(crate) use pending::{begun, completing, ended, released, settle, starting};

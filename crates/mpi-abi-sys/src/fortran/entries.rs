@@ -150,11 +150,13 @@ fn add_entry(text: &mut String, procedure: &Procedure, prefix: &str) {
         "MPI_Aint" => " -> i64",
         _ => "",
     };
+    let declared = declared.join(", ");
+    let (test, apart) = unallocated(procedure, &base, &declared);
+    text.push_str(&apart);
     let _ = writeln!(
         text,
-        "#[unsafe(export_name = \"{base}_\")]\npub(crate) unsafe extern \"C\" fn {base}({}){result} {{\n    \
-         // SAFETY: the caller keeps MPI's rules for the arguments.\n    unsafe {{\n{}    }}\n}}",
-        declared.join(", "),
+        "#[unsafe(export_name = \"{base}_\")]\npub(crate) unsafe extern \"C\" fn {base}({declared}){result} {{\n    \
+         // SAFETY: the caller keeps MPI's rules for the arguments.\n    unsafe {{\n{test}{}    }}\n}}",
         body(procedure)
     );
     let upper = base.to_uppercase();
@@ -179,6 +181,58 @@ fn add_entry(text: &mut String, procedure: &Procedure, prefix: &str) {
     for name in names.into_iter().chain(modern).chain(pointer) {
         let _ = writeln!(text, "jump!({name:?} {base});");
     }
+}
+
+/// A test whether a buffer is not allocated, which C would take for MPI_BOTTOM, and the function that it leads to: that one calls the
+/// entry point again with an address in the place of a buffer of which the call uses nothing.
+fn unallocated(procedure: &Procedure, base: &str, declared: &str) -> (String, String) {
+    let known: Vec<(String, &str, String)> = (procedure.arguments.iter())
+        .filter(|argument| argument.role == Role::Buffer)
+        .filter_map(|argument| {
+            Some((
+                rust_name(argument),
+                argument.name.as_str(),
+                used(procedure, argument)?,
+            ))
+        })
+        .collect();
+    if known.is_empty() {
+        return (String::new(), String::new());
+    }
+    let tests: Vec<String> = (known.iter())
+        .map(|(name, ..)| format!("{name}.is_null()"))
+        .collect();
+    let passed = passed_with_error(procedure);
+    let test = format!(
+        "        if {} {{\n            return {base}_unallocated({passed});\n        }}\n",
+        tests.join(" || ")
+    );
+    let mut apart = format!(
+        "#[cold]\n#[inline(never)]\nunsafe fn {base}_unallocated({declared}) {{\n    // SAFETY: as below.\n    unsafe {{\n"
+    );
+    for (name, keyword, used) in &known {
+        let _ = writeln!(
+            apart,
+            "        let {name} = match section::allocated({name}, \"{}\", {}, \"{keyword}\", || {used}) {{\n            \
+             Ok(address) => address,\n            Err(code) => return status::set(ierror, code),\n        }};",
+            procedure.function.name,
+            raises_on(procedure)
+        );
+    }
+    let _ = writeln!(apart, "        {base}({passed});\n    }}\n}}");
+    (test, apart)
+}
+
+/// All arguments of an entry point that has an `ierror`.
+fn passed_with_error(procedure: &Procedure) -> String {
+    let mut all: Vec<String> = procedure.arguments.iter().map(rust_name).collect();
+    all.push("ierror".to_owned());
+    for argument in &procedure.arguments {
+        if matches!(argument.role, Role::Text | Role::Texts) {
+            all.push(format!("l_{}", argument.name));
+        }
+    }
+    all.join(", ")
 }
 
 /// The arguments of a body by hand, or of another entry point: all that the entry point has.
@@ -268,7 +322,7 @@ impl Steps {
     fn convert(&mut self, procedure: &Procedure, argument: &Argument) {
         let name = rust_name(argument);
         match argument.role {
-            Role::Buffer => self.buffer(procedure, argument, &name),
+            Role::Buffer => self.buffer(procedure, &name),
             Role::Weight => self.given.push(format!("sentinel::weights({name})")),
             Role::Address | Role::ExtraState | Role::Attribute | Role::Detached => {
                 self.given.push(format!("{name}.cast()"));
@@ -290,31 +344,13 @@ impl Steps {
         }
     }
 
-    fn buffer(&mut self, procedure: &Procedure, argument: &Argument, name: &str) {
+    fn buffer(&mut self, procedure: &Procedure, name: &str) {
         if ends_split(procedure) {
             self.given
                 .push(format!("sentinel::buffer(section::begun(*a_fh, {name}))"));
             return;
         }
         self.given.push(format!("sentinel::buffer({name})"));
-        let Some(used) = used(procedure, argument) else {
-            return;
-        };
-        // C takes the address of an array that is not allocated for MPI_BOTTOM.
-        self.before.push(format!("let mut {name} = {name};"));
-        self.before.push(format!("if {name}.is_null() {{"));
-        self.before.push(format!(
-            "    match section::missing(\"{}\", {}, \"{}\", || {used}) {{",
-            procedure.function.name,
-            raises_on(procedure),
-            argument.name
-        ));
-        self.before
-            .push(format!("        Ok(instead) => {name} = instead,"));
-        self.before
-            .push("        Err(code) => return status::set(ierror, code),".to_owned());
-        self.before.push("    }".to_owned());
-        self.before.push("}".to_owned());
     }
 
     /// What happens to the copies of sections that requests have.
