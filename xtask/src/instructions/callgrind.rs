@@ -47,6 +47,31 @@ pub(super) fn installed(prefix: &Path, name: &str, source: &str) -> Result<Libra
     })
 }
 
+/// Builds Rankpoint, and compiles a program in Fortran with it.
+pub(super) fn rankpoint_fortran(profile: Profile, source: &str) -> Result<Library, String> {
+    installed_fortran(&install::built_as(profile)?, "Rankpoint", source)
+}
+
+/// The same of Rankpoint as it is installed somewhere.
+pub(super) fn installed_fortran(
+    prefix: &Path,
+    name: &str,
+    source: &str,
+) -> Result<Library, String> {
+    let program = shell::target().join(Path::new(source).file_stem().unwrap_or_default());
+    // Counted procedures stay apart from their callers and from each other.
+    let flags = ["-fc=gfortran", "-O2", "-fno-inline", "-fno-ipa-icf"];
+    let mut command = shell::command(prefix.join("bin/mpifort"));
+    command.args(flags).arg(source).arg("-o").arg(&program);
+    shell::run(&mut command)?;
+    Ok(Library {
+        name: name.to_owned(),
+        launcher: vec![prefix.join("bin/mpiexec").display().to_string()],
+        folder: prefix.join("lib"),
+        program,
+    })
+}
+
 /// The Rust program of an example, into which the calls of the Rust API are inlined; `unchecked` as the library without checks.
 pub(super) fn inlined(example: &str, unchecked: bool) -> Result<Library, String> {
     let profile = match unchecked {

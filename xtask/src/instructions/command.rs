@@ -5,11 +5,11 @@ use std::path::Path;
 
 use super::callgrind::{self, Costs, Library};
 use super::calls::{self, MODES, ROWS};
-use super::{accounts, collectives, interposed, nulls, profiles, promises, windows};
+use super::{accounts, collectives, fortran, interposed, nulls, profiles, promises, windows};
 use crate::install::{self, Profile};
 use crate::{shell, tools};
 
-const USAGE: &str = "instructions takes --fast, --peers, --collectives, --windows, --promises, --nulls, --interposed, --account, --write, --profiles and --prefix DIR";
+const USAGE: &str = "instructions takes --fast, --peers, --collectives, --windows, --promises, --nulls, --fortran, --interposed, --account, --write, --profiles and --prefix DIR";
 
 /// A count: the call's name, instructions, how many are allowed, and whether more fail.
 pub(crate) struct Count {
@@ -23,12 +23,13 @@ pub(crate) struct Count {
 /// Prints the counts of Rankpoint, with `--prefix` of one that is installed, with `--fast` also those of the library without
 /// checks, with `--peers` those of others, with `--collectives` those of collectives, with `--windows` those
 /// of one-sided operations, with `--promises` those of the calls of `mpi_rankpoint.h`, with `--nulls` those of each null request of an array,
-/// with `--interposed` what the interposing library adds, with `--account` what `rankpoint account` says,
+/// with `--fortran` what calls take more from Fortran than from C, with `--interposed` what the interposing library adds, with `--account` what `rankpoint account` says,
 /// with `--profiles` those of each build profile. With `--write` it only writes what `rankpoint account` says into its page.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let (mut fast, mut peers, mut prefix) = (false, false, None);
     let (mut collectives, mut windows, mut promises, mut nulls) = (false, false, false, false);
-    let (mut interposed, mut account, mut write, mut all_profiles) = (false, false, false, false);
+    let (mut fortran, mut interposed) = (false, false);
+    let (mut account, mut write, mut all_profiles) = (false, false, false);
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         match word.as_str() {
@@ -38,6 +39,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
             "--windows" => windows = true,
             "--promises" => promises = true,
             "--nulls" => nulls = true,
+            "--fortran" => fortran = true,
             "--interposed" => interposed = true,
             "--account" => account = true,
             "--write" => write = true,
@@ -75,6 +77,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     }
     if nulls {
         nulls::print(prefix.map(String::as_str))?;
+    }
+    if fortran {
+        fortran::print(prefix.map(String::as_str))?;
     }
     if interposed {
         interposed::print(prefix.map(String::as_str))?;
@@ -168,6 +173,7 @@ pub(crate) fn count(all: bool) -> Result<Vec<Count>, String> {
     counts.extend(least(windows::count)?);
     counts.extend(least(promises::count)?);
     counts.extend(least(nulls::count)?);
+    counts.extend(least(fortran::count)?);
     counts.extend(least(interposed::count)?);
     counts.extend(least(accounts::count)?);
     if all {
