@@ -156,6 +156,21 @@ pub(super) fn lammps(scope: Scope) -> Result<Found, String> {
     suite.run_where(scope, &more, &[])
 }
 
+/// Programs that solve equations with a direct solver in Fortran.
+pub(super) fn mumps(scope: Scope) -> Result<Found, String> {
+    if let Some(left_out) = scope.left_out() {
+        return Ok(left_out);
+    }
+    let suite = Suite {
+        name: "MUMPS",
+        script: "tests/applications/mumps.py",
+        arguments: [&[]; 2],
+        needs: &[tools::CC, tools::FORTRAN, tools::MAKE, tools::PYTHON],
+        limit_s: 1800,
+    };
+    suite.run(scope)
+}
+
 /// Ours of jobs on several hosts, which are namespaces of this machine.
 pub(super) fn hosts(scope: Scope) -> Result<Found, String> {
     let suite = Suite {

@@ -100,6 +100,7 @@ pub(super) const STEPS: &[Step] = &[
     ("rdma", others::rdma),
     ("applications", others::applications),
     ("lammps", others::lammps),
+    ("mumps", others::mumps),
     ("instructions", instruction_counts),
     ("release-fast", programs::unchecked),
     ("release-single", programs::without_threads),
