@@ -163,7 +163,38 @@ contains
     call MPI_Wait(request, MPI_STATUS_IGNORE)
     call MPI_Win_unlock_all(win)
     call expect(all(table(3, ::2) == 100 * other + [2, 3, 4, 5]), 34)
+    call with_derived(win)
     call MPI_Win_free(win)
+  end subroutine
+
+  ! Elements 1, 3 and 4 of four, from the second on, and a structure with a double between integers, which crosses elements.
+  subroutine with_derived(win)
+    type(MPI_Win), intent(in) :: win
+    integer, asynchronous :: table(3, 8)
+    integer :: i
+    type(MPI_Datatype) :: some, mixed
+    integer(MPI_ADDRESS_KIND) :: target
+    call MPI_Type_indexed(2, [1, 2], [1, 3], MPI_INTEGER, some)
+    call MPI_Type_create_struct(3, [1, 1, 1], [0_MPI_ADDRESS_KIND, 4_MPI_ADDRESS_KIND, 12_MPI_ADDRESS_KIND], &
+                                [MPI_INTEGER, MPI_DOUBLE_PRECISION, MPI_INTEGER], mixed)
+    call MPI_Type_commit(some)
+    call MPI_Type_commit(mixed)
+    table = 0
+    table(2, :) = 1000 * (rank + 1) + [(i, i = 1, 8)]
+    target = 0
+    call MPI_Win_fence(0, win)
+    call MPI_Put(table(2, :), 1, some, other, target, 3, MPI_INTEGER, win)
+    call MPI_Win_fence(0, win)
+    call MPI_Accumulate(table(2, 8:1:-1), 1, some, other, target, 3, MPI_INTEGER, MPI_SUM, win)
+    call MPI_Win_fence(0, win)
+    call MPI_Get(table(1, :), 1, some, other, target, 3, MPI_INTEGER, win)
+    call MPI_Get(table(3, 8:1:-2), 1, mixed, other, target, 1, mixed, win)
+    call MPI_Win_fence(0, win)
+    ! The target has 2 + 7, 4 + 5 and 5 + 4, of the thousands of this rank.
+    call expect(all(table(1, :) == [0, 1, 0, 1, 1, 0, 0, 0] * (2000 * (rank + 1) + 9)), 35)
+    call expect(all(table(3, 8:4:-2) == 2000 * (rank + 1) + 9) .and. all(table(3, 1::2) == 0), 36)
+    call MPI_Type_free(some)
+    call MPI_Type_free(mixed)
   end subroutine
 
   subroutine files()

@@ -13,6 +13,11 @@ use crate::library::profiling;
 /// Handles below this are constants of the ABI.
 const FIRST_DYNAMIC: u32 = 4096;
 
+/// Whether a handle is a constant of the ABI.
+pub(crate) fn is_predefined(handle: usize) -> bool {
+    handle < FIRST_DYNAMIC as usize
+}
+
 /// A kind of handle.
 pub(crate) trait Kind {
     /// The null handle.

@@ -11,6 +11,7 @@ use mpi_abi_sys::constants::{
 use super::copy::Copy;
 use super::datatype::{self, Datatype};
 use super::descriptor::Descriptor;
+use super::items;
 use super::pending::{FILES, Pending, REQUESTS};
 use super::used::Used;
 use crate::handle;
@@ -130,8 +131,12 @@ impl Buffers {
             };
             let array = &*descriptor;
             let given = (*count).try_into().unwrap_or(i64::MAX);
-            let section =
-                datatype::of_section(array.element_bytes, array.dimensions(), given, *datatype);
+            let (element_bytes, dimensions) = (array.element_bytes, array.dimensions());
+            let mut section = datatype::of_section(element_bytes, dimensions, given, *datatype);
+            if section.is_none() && self.life == Life::Epoch {
+                let bytes = usize::try_from(used.high).unwrap_or(0);
+                section = items::of_items(element_bytes, dimensions, (given, *datatype), bytes);
+            }
             let Some(section) = section else {
                 return self.copy(descriptor, argument, is_stored, used);
             };
@@ -189,7 +194,7 @@ impl Buffers {
             let why = match self.life {
                 Life::Memory => "the call lends memory to MPI, which must be contiguous",
                 Life::Epoch => {
-                    "a one-sided call without a request takes a section only with a predefined datatype"
+                    "a one-sided call without a request cannot describe more than 2 GiB of one, and takes single items only inside an element"
                 }
                 Life::Call | Life::Request | Life::Persistent | Life::Split => {
                     let bytes = usize::try_from(used.high).unwrap_or(0);

@@ -21,9 +21,15 @@ impl Drop for Datatype {
 }
 
 impl Datatype {
-    fn new(make: impl FnOnce(&mut usize) -> i32) -> Option<Self> {
+    pub(super) fn new(make: impl FnOnce(&mut usize) -> i32) -> Option<Self> {
         let mut made = handle::null::<handle::Datatype>();
         (make(&mut made) == MPI_SUCCESS).then(|| Self(made))
+    }
+
+    /// Makes it usable in calls.
+    pub(super) fn commit(&mut self) -> bool {
+        // SAFETY: the datatype is one of ours.
+        unsafe { mpi::MPI_Type_commit(&mut self.0) == MPI_SUCCESS }
     }
 
     /// The integer.
@@ -82,7 +88,7 @@ pub(super) unsafe fn of_section(
                 made,
             )
         })?;
-        (mpi::MPI_Type_commit(&mut whole.0) == MPI_SUCCESS).then_some(whole)
+        whole.commit().then_some(whole)
     }
 }
 

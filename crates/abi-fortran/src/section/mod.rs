@@ -10,18 +10,19 @@
 //! | call | what it gets |
 //! |---|---|
 //! | uses no more than the elements at the start that follow each other | the address |
-//! | nonblocking and one-sided, with a count and a predefined datatype for all of the buffer | the address, and a datatype of the section |
+//! | nonblocking, with a count and a predefined datatype for all of the buffer; one-sided without a request | the address, and a datatype of the section |
 //! | other, until it returns, until its request completes, or until the other half of a split call on a file | a copy of the elements |
-//! | other one-sided calls, and calls that lend memory to MPI | an error |
+//! | calls that lend memory to MPI | an error |
 //!
-//! [`descriptor`] has the descriptors, [`used`] computes which bytes a call uses, [`buffer`] finds what it gets, [`mod@datatype`] and
-//! [`mod@copy`] make that, and [`pending`] keeps the copies of operations under way. The entry points of `mpi_f08` are generated and
+//! [`descriptor`] has the descriptors, [`used`] computes which bytes a call uses, [`buffer`] finds what it gets, [`mod@datatype`],
+//! [`items`] and [`mod@copy`] make that, and [`pending`] keeps the copies of operations under way. The entry points of `mpi_f08` are generated and
 //! use the functions below; `tests/fortran/sections.f90` passes sections in all kinds of calls.
 
 mod buffer;
 mod copy;
 mod datatype;
 mod descriptor;
+mod items;
 mod pending;
 pub(crate) mod used;
 

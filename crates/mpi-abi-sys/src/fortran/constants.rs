@@ -62,8 +62,8 @@ fn value(row: &Row) -> Option<String> {
     Some(value.to_owned())
 }
 
-/// Adds the integer constants, which are the same in all faces; `protects` says whether buffers that outlive a call are declared so.
-pub(super) fn add_integers(lines: &mut Lines, protects: bool) {
+/// Adds the integer constants, which are the same in all faces; `is_modern` says whether buffers are descriptors, and declared to outlive calls.
+pub(super) fn add_integers(lines: &mut Lines, is_modern: bool) {
     for (name, value) in OWN {
         lines.add(&format!("INTEGER, PARAMETER :: {name} = {value}"));
     }
@@ -74,12 +74,10 @@ pub(super) fn add_integers(lines: &mut Lines, protects: bool) {
         }
     }
     lines.add("INTEGER(KIND=8), PARAMETER :: MPI_DISPLACEMENT_CURRENT = -1");
-    // Not in all calls.
-    lines.add("LOGICAL, PARAMETER :: MPI_SUBARRAYS_SUPPORTED = .FALSE.");
-    let value = if protects { ".TRUE." } else { ".FALSE." };
-    lines.add(&format!(
-        "LOGICAL, PARAMETER :: MPI_ASYNC_PROTECTS_NONBLOCKING = {value}"
-    ));
+    let value = if is_modern { ".TRUE." } else { ".FALSE." };
+    for name in ["SUBARRAYS_SUPPORTED", "ASYNC_PROTECTS_NONBLOCKING"] {
+        lines.add(&format!("LOGICAL, PARAMETER :: MPI_{name} = {value}"));
+    }
 }
 
 /// The predefined handles: name, type and value.
