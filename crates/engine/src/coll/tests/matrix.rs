@@ -376,10 +376,12 @@ impl Kind {
 
     fn case<A: Typed>(self, member: &'static Member, bytes: usize) -> Case {
         let case = case_of::<A>(member, bytes);
+        let elements = case.total / 8;
         Case {
-            elements: case.total / 8,
+            elements,
             commutative: self.commutes,
-            dense: !self.holes,
+            // A single element is one run of bytes.
+            dense: !self.holes || elements <= 1,
             ..case
         }
     }
