@@ -2,6 +2,7 @@
 //! The rows of the error table of the chapter (MPI-5.0, section 14.7): the same class at all ranks, and the next call works.
 
 use super::opened::*;
+use crate::completion;
 use crate::errors::{Error, ErrorClass, Result};
 use crate::file::pointer::{self, Whence};
 use crate::file::split::{self, Kind};
@@ -313,4 +314,42 @@ fn numbers_in_external32_are_big_endian() {
         class(datarep::register(&"x".repeat(128))),
         ErrorClass::ERR_ARG.0
     );
+}
+
+/// The system call of an access fails: every way of writing says so, at every rank that the protocol promises, and the next access works.
+#[test]
+fn a_device_without_space_is_an_error_of_each_way_of_writing() {
+    for_ranks(|member| {
+        let name = std::path::Path::new("/dev/full");
+        let no_space = ErrorClass::ERR_NO_SPACE.0;
+        let hints = FileHints::of(|key| match key {
+            "cb_buffer_size" => Some("1000".to_owned()),
+            "rankpoint_file_protocol" => Some("two-phase".to_owned()),
+            _ => None,
+        });
+        let file = open::open(member.world(), name, bits::RDWR, Ok(hints), "open").unwrap();
+        let mut bytes = [1; 5000];
+        let at = Place::At(5000 * i64::from(member.rank()));
+        let moved = access::access(&file, Action::Write, at, data(&mut bytes, &byte(), 5000));
+        assert_eq!((moved.bytes, class(moved.outcome)), (0, no_space));
+        let mut request =
+            access::start(&file, Action::Write, at, data(&mut bytes, &byte(), 5000)).unwrap();
+        let waited = completion::wait(file.comm().vci(), &mut request, "wait");
+        assert_eq!(class(waited), no_space);
+        for protocol in ["two-phase", "direct"] {
+            let hint = |key: &str| (key == "rankpoint_file_protocol").then(|| protocol.to_owned());
+            file.set_info(hint, "set_info").unwrap();
+            for action in [Action::Write, Action::Read] {
+                let given = Ok(data(&mut bytes, &byte(), 5000));
+                let moved = collective::access_all(&file, action, at, given, "at_all");
+                let (done, expected) = match action {
+                    Action::Write => (0, no_space),
+                    Action::Read => (5000, 0),
+                };
+                assert_eq!((moved.bytes, class(moved.outcome)), (done, expected));
+            }
+        }
+        assert_eq!(bytes, [0; 5000]);
+        close(&file);
+    });
 }

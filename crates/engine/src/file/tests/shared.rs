@@ -4,9 +4,11 @@
 use std::time::Duration;
 
 use super::opened::*;
+use crate::completion;
 use crate::file::agree;
 use crate::file::pointer::Whence;
 use crate::file::{collective, shared, size};
+use crate::p2p::{Memory, Mode, irecv, isend};
 
 const RANKS: u32 = 4;
 
@@ -92,6 +94,34 @@ fn atomic_accesses_that_overlap_leave_one_serial_order() {
             assert!(read_at(&file, 0, &mut read).outcome.is_ok());
             assert_eq!(read, vec![read[0]; bytes]);
             agree::barrier(file.comm(), "barrier").unwrap();
+        }
+        close(&file);
+    });
+}
+
+/// Rank 1 holds a lock until its message has met the receive of rank 0, which waits for the lock.
+#[test]
+#[expect(unsafe_code, reason = "messages are addresses")]
+fn a_rank_that_waits_for_a_lock_makes_progress() {
+    on_members(2, |member| {
+        let file = opened(member, "wait", READ_WRITE, &[]);
+        size::set_atomicity(&file, true, "set_atomicity").unwrap();
+        let (world, mut bytes) = (member.world(), [0u8; 8]);
+        let memory = Memory::contiguous(bytes.as_mut_ptr(), bytes.len());
+        let mut request;
+        if member.rank() == 1 {
+            let locked = file.storage.try_lock(storage::Hold::Exclusive, 0..100);
+            agree::barrier(world, "barrier").unwrap();
+            // SAFETY: the request is waited for while the bytes live.
+            request = unsafe { isend(world, memory, 0, 5, Mode::Synchronous) }.unwrap();
+            completion::wait(world.vci(), &mut request, "wait").unwrap();
+            drop(locked.unwrap().unwrap());
+        } else {
+            // SAFETY: as above.
+            request = unsafe { irecv(world, memory, 1, 5) }.unwrap();
+            agree::barrier(world, "barrier").unwrap();
+            assert!(write_at(&file, 0, &mut [7; 100]).outcome.is_ok());
+            completion::wait(world.vci(), &mut request, "wait").unwrap();
         }
         close(&file);
     });
