@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files of the Rust API.
 
-use rankpoint::{Communicator, ErrorClass, OpenOptions, Strided};
+use std::time::Duration;
+
+use rankpoint::testkit::{RankTest, is_rank, run, start};
+use rankpoint::{Communicator, ErrorClass, OpenOptions, Result, Strided, Universe};
 
 fn path(name: &str, world: &Communicator<'_>) -> std::path::PathBuf {
     // All ranks of a job have the same parent.
@@ -10,7 +13,7 @@ fn path(name: &str, world: &Communicator<'_>) -> std::path::PathBuf {
 }
 
 #[rankpoint::test(ranks = [1, 4])]
-fn blocks_of_all_ranks_make_one_file(world: Communicator<'_>) -> rankpoint::Result<()> {
+fn blocks_of_all_ranks_make_one_file(world: Communicator<'_>) -> Result<()> {
     let (rank, size) = (world.rank(), world.size());
     let path = path("blocks", &world);
     let options = OpenOptions::new().read().write().create().delete_on_close();
@@ -19,6 +22,8 @@ fn blocks_of_all_ranks_make_one_file(world: Communicator<'_>) -> rankpoint::Resu
     file.view::<u32>(8 * rank as u64, Strided::every(2, 2 * size))?;
     let mine: Vec<u32> = (0..10).map(|index| (10 * rank + index) as u32).collect();
     file.write_at_all(0, &mine)?;
+    // A rank that writes by itself does not wait for the others.
+    world.barrier()?;
     assert_eq!(file.size()?, 40 * size as u64);
     let mut back = [0u32; 12];
     assert_eq!(file.read_at_all(0, &mut back)?, 10);
@@ -39,7 +44,7 @@ fn blocks_of_all_ranks_make_one_file(world: Communicator<'_>) -> rankpoint::Resu
 }
 
 #[rankpoint::test(ranks = [1, 4])]
-fn the_shared_pointer_keeps_ranks_apart(world: Communicator<'_>) -> rankpoint::Result<()> {
+fn the_shared_pointer_keeps_ranks_apart(world: Communicator<'_>) -> Result<()> {
     let (rank, size) = (world.rank() as u64, world.size() as u64);
     let options = OpenOptions::new().read().write().create().delete_on_close();
     let mut file = options.open(&world, path("shared", &world))?;
@@ -62,7 +67,7 @@ fn the_shared_pointer_keeps_ranks_apart(world: Communicator<'_>) -> rankpoint::R
 }
 
 #[rankpoint::test(ranks = [2])]
-fn a_dropped_file_stays_and_lets_the_others_go(world: Communicator<'_>) -> rankpoint::Result<()> {
+fn a_dropped_file_stays_and_lets_the_others_go(world: Communicator<'_>) -> Result<()> {
     let path = path("dropped", &world);
     let options = OpenOptions::new().write().create().delete_on_close();
     drop(options.open(&world, &path)?);
@@ -71,4 +76,45 @@ fn a_dropped_file_stays_and_lets_the_others_go(world: Communicator<'_>) -> rankp
         std::fs::remove_file(&path).unwrap();
     }
     Ok(())
+}
+
+/// Rank 1, an aggregator, is killed while all ranks write the columns of a table again and again.
+fn an_aggregator_is_killed() -> Result<()> {
+    let universe = Universe::init()?;
+    let world = universe.world();
+    let (rank, size) = (world.rank(), world.size());
+    let path = path("killed", &world);
+    let options = OpenOptions::new().read().write().create();
+    let options = options.hint("rankpoint_file_protocol", "two-phase");
+    let mut file = options.hint("cb_buffer_size", "4096").open(&world, &path)?;
+    // The name is not needed any more, and the job ends without deleting it.
+    world.barrier()?;
+    if rank == 0 {
+        std::fs::remove_file(&path).expect("the file is there");
+    }
+    file.view::<u64>(8 * rank as u64, Strided::every(1, size))?;
+    for step in 0.. {
+        if rank == 1 && step == 3 {
+            std::thread::spawn(|| {
+                let own = std::process::id().to_string();
+                std::process::Command::new("kill")
+                    .args(["-KILL", &own])
+                    .status()
+            });
+        }
+        file.write_at_all(0, &vec![step; 10_000])?;
+    }
+    Ok(())
+}
+
+#[test]
+fn the_death_of_an_aggregator_ends_the_job() {
+    const NAME: &str = concat!(module_path!(), "::the_death_of_an_aggregator_ends_the_job");
+    const TEST: RankTest = RankTest::new(NAME, &[2, 4]).timeout(Duration::from_secs(60));
+    if is_rank() {
+        return run(&TEST, an_aggregator_is_killed);
+    }
+    let failed = start(&TEST).expect_err("rank 1 dies");
+    assert!(failed.reason.contains("rank 1 "), "{failed}");
+    assert!(failed.reason.contains("was killed by signal 9"), "{failed}");
 }
