@@ -90,7 +90,8 @@ fn an_aggregator_is_killed() -> Result<()> {
     // The name is not needed any more, and the job ends without deleting it.
     world.barrier()?;
     if rank == 0 {
-        std::fs::remove_file(&path).expect("the file is there");
+        // Where that fails, a file stays among the temporary ones.
+        let _ = std::fs::remove_file(&path);
     }
     file.view::<u64>(8 * rank as u64, Strided::every(1, size))?;
     for step in 0.. {

@@ -316,9 +316,9 @@ fn numbers_in_external32_are_big_endian() {
     );
 }
 
-/// The system call of an access fails: every way of writing says so, at every rank that the protocol promises, and the next access works.
+/// The system call of an access fails: every kind of write says so, and the next access works.
 #[test]
-fn a_device_without_space_is_an_error_of_each_way_of_writing() {
+fn a_device_without_space_is_an_error_of_each_kind_of_write() {
     for_ranks(|member| {
         let name = std::path::Path::new("/dev/full");
         let no_space = ErrorClass::ERR_NO_SPACE.0;
