@@ -71,6 +71,10 @@ impl Where {
 }
 
 /// The options of the command line. Where they are wrong, or help is asked for, the first rank prints that, and the program ends.
+#[expect(
+    clippy::exit,
+    reason = "MPI has ended, and nothing else needs to be dropped"
+)]
 pub(crate) fn options<P: Parser>() -> P {
     P::try_parse().unwrap_or_else(|error| {
         let is_first = match Universe::init() {
