@@ -67,8 +67,12 @@ static const struct mpix_inline_place *mpix_inline_places = mpix_inline_none;
 
 __attribute__((constructor)) static void mpix_inline_start(void)
 {
+#ifdef __PIC__
+    const void *(*volatile entry)(int) = MPIX_Inline_places;
+#else
     /* Initialised by the loader: in code for a fixed address the linker gives a missing function one that is not null. */
     static const void *(*volatile entry)(int) = MPIX_Inline_places;
+#endif
     const void *(*places)(int) = entry;
     const void *found = places != 0 ? places(MPIX_INLINE_VERSION) : 0;
     if (found != 0)
