@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::cargo;
 use super::found::Found;
 use super::scope::Scope;
 use crate::peers::Peer;
@@ -71,7 +72,7 @@ pub(super) fn in_c_and_rust(scope: Scope) -> Result<Found, String> {
         return Ok(Found::Skipped(why));
     }
     let prefix = install::into_target()?;
-    shell::cargo(&["build", "--quiet", "-p", "rankpoint-apps"])?;
+    cargo::programs()?;
     let mut libraries = vec![ours(&prefix)];
     if scope == Scope::Thorough {
         match mpich(&prefix) {

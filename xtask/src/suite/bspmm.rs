@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::process::Output;
 
+use super::cargo;
 use super::found::Found;
 use super::scope::Scope;
 use crate::{install, shell, tools};
@@ -69,7 +70,7 @@ pub(super) fn in_c_and_rust(scope: Scope) -> Result<Found, String> {
     let prefix = install::into_target()?;
     let in_c = shell::target().join("bspmm");
     shell::compile(&prefix.join("bin/mpicc"), SOURCE, &in_c)?;
-    shell::cargo(&["build", "--quiet", "-p", "rankpoint-apps"])?;
+    cargo::programs()?;
     let in_rust = shell::target().join("debug/bspmm");
     let run = |program: &Path, path: &str, ranks: &str, arguments: &[&str]| {
         let mut job = shell::command(prefix.join("bin/mpiexec"));

@@ -49,6 +49,13 @@ pub(super) fn tests(scope: Scope) -> Result<Found, String> {
     counted(&arguments, &variables, "tests.log")
 }
 
+/// Builds programs and examples in Rust, with the features that the tests of all crates have: otherwise what they depend on would be compiled
+/// once more.
+pub(super) fn programs() -> Result<(), String> {
+    let build = ["build", "--quiet", "--workspace", "--features", OPTIONAL];
+    shell::cargo(&[&build[..], &["--bins", "--examples"]].concat())
+}
+
 /// The models of concurrent code, which need a build of their own.
 pub(super) fn models(scope: Scope) -> Result<Found, String> {
     let models = checks::count_models()?;

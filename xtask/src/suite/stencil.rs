@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::cargo;
 use super::found::Found;
 use super::scope::Scope;
 use crate::peers::Peer;
@@ -36,7 +37,7 @@ struct Place {
 /// All of them.
 pub(super) fn examples(scope: Scope) -> Result<Found, String> {
     let prefix = install::into_target()?;
-    shell::cargo(&["build", "--quiet", "-p", "rankpoint-stencil", "--examples"])?;
+    cargo::programs()?;
     let (places, left_out) = places(&prefix)?;
     if let Some(why) = left_out {
         shell::say(&format!("not on MPICH: {why}"));
