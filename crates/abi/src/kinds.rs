@@ -10,7 +10,7 @@ use crate::state::process;
 /// The info key of requests and of answers.
 pub(crate) const KEY: &str = "mpi_memory_alloc_kinds";
 
-/// Who asks for the objects of the process.
+/// The request that decides the kinds of communicators, windows and files.
 enum Asker {
     /// The launcher, for the World Model.
     World,

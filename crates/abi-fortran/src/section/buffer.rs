@@ -147,7 +147,7 @@ impl Buffers {
         }
     }
 
-    /// What the call uses, if that is more than the elements at the start that follow each other.
+    /// The bytes that the call uses; `None` if the contiguous start of the section holds all of them.
     unsafe fn beyond_start(
         &self,
         descriptor: *const Descriptor,
@@ -260,7 +260,7 @@ impl Buffers {
 /// The request is one of the library.
 pub(super) unsafe fn is_complete(request: i32) -> bool {
     let mut is_complete = 0;
-    // SAFETY: the result is a local, and no status is asked for.
+    // SAFETY: the flag is a local variable, and a null status is MPI_STATUS_IGNORE.
     let code = unsafe {
         let request = handle::find::<handle::Request>(request);
         profiling::MPI_Request_get_status(request, &mut is_complete, core::ptr::null_mut())

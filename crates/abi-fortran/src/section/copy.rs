@@ -58,7 +58,7 @@ impl Copy {
         copy
     }
 
-    /// What the call gets.
+    /// The address of the copy, which the C call gets in place of the section.
     pub(super) fn address(&self) -> *mut c_void {
         self.elements.as_ptr().cast_mut().cast()
     }

@@ -40,7 +40,7 @@ impl Used {
     }
 }
 
-/// What is needed of a datatype.
+/// The bounds of a datatype, from which the bytes of a buffer follow.
 struct Shape {
     extent: i64,
     true_low: i64,

@@ -20,3 +20,15 @@ mod shared;
 mod topology;
 mod window_promises;
 mod windows;
+
+use rankpoint::{Communicator, Result};
+
+/// The world, and a communicator of its ranks backwards; with the world rank of each rank.
+fn communicators<'u>(world: &Communicator<'u>) -> Result<[(Communicator<'u>, Vec<usize>); 2]> {
+    let size = world.size();
+    let reversed = world.split(0, size - 1 - world.rank())?;
+    Ok([
+        (world.duplicate()?, (0..size).collect()),
+        (reversed, (0..size).rev().collect()),
+    ])
+}

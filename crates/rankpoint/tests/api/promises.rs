@@ -3,22 +3,14 @@
 
 use rankpoint::{Communicator, ErrorClass, Result, Source, Tag};
 
+use crate::communicators;
+
 /// Values of nothing, an injected message, the longest one, an eager one, and one by rendezvous.
 const LENGTHS: [usize; 5] = [0, 1, 6, 500, 40_000];
 
 fn neighbours(comm: &Communicator<'_>) -> (usize, usize) {
     let (rank, size) = (comm.rank(), comm.size());
     ((rank + 1) % size, (rank + size - 1) % size)
-}
-
-/// The world, and a communicator of its ranks backwards; with the world rank of each rank.
-fn communicators<'u>(world: &Communicator<'u>) -> Result<[(Communicator<'u>, Vec<usize>); 2]> {
-    let size = world.size();
-    let reversed = world.split(0, size - 1 - world.rank())?;
-    Ok([
-        (world.duplicate()?, (0..size).collect()),
-        (reversed, (0..size).rev().collect()),
-    ])
 }
 
 #[rankpoint::test(ranks = [1, 2, 3])]

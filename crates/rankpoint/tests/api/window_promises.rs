@@ -4,19 +4,11 @@
 use rankpoint::Address;
 use rankpoint::{Communicator, ErrorClass, Op, Result};
 
+use crate::communicators;
+
 /// A window of this many elements; 64 is more than fast paths copy in place.
 const ELEMENTS: usize = 100;
 const LENGTHS: [usize; 4] = [0, 1, 3, 64];
-
-/// The world, and a communicator of its ranks backwards; with the world rank of each rank.
-fn communicators<'u>(world: &Communicator<'u>) -> Result<[(Communicator<'u>, Vec<usize>); 2]> {
-    let size = world.size();
-    let reversed = world.split(0, size - 1 - world.rank())?;
-    Ok([
-        (world.duplicate()?, (0..size).collect()),
-        (reversed, (0..size).rev().collect()),
-    ])
-}
 
 #[rankpoint::test(ranks = [1, 2, 3])]
 fn every_combination_reaches_the_same_elements(world: Communicator<'_>) -> Result<()> {

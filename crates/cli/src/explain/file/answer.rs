@@ -19,7 +19,7 @@ pub(super) struct Row {
     pub(super) ps: u64,
 }
 
-/// What aggregators do, in a two-phase access.
+/// The rounds of the aggregators in a two-phase access.
 pub(super) struct Rounds {
     pub(super) rounds: u64,
     /// The part of the first aggregator in the first round.

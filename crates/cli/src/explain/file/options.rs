@@ -55,7 +55,7 @@ pub(crate) struct FileOptions {
     /// The file is in atomic mode
     #[arg(long)]
     pub(super) atomic: bool,
-    /// What hints ask for (rankpoint_file_protocol)
+    /// The protocol that a hint requests (rankpoint_file_protocol)
     #[arg(long, value_enum, default_value_t = Protocol::Auto)]
     pub(super) protocol: Protocol,
     /// Number of aggregators (cb_nodes)
@@ -81,7 +81,7 @@ pub(crate) struct FileOptions {
     pub(super) program: Vec<OsString>,
 }
 
-/// What hints ask for.
+/// Values of the hint `rankpoint_file_protocol`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(super) enum Protocol {
     /// What costs less
