@@ -207,24 +207,21 @@ impl Known {
     /// Where the elements at an address are; the host's where this layer leaves data of GPUs to the library anyway.
     fn owner(&self, base: *const c_void, is_contiguous: bool) -> Owner {
         match route::is_wanted(is_contiguous) {
-            true => device::owner(self.first(base)),
+            true => device::owner_of(base, self.of.layout(), self.count),
             false => Owner::Host,
         }
     }
 
-    /// The first byte of the elements at an address.
-    fn first(&self, base: *const c_void) -> *const u8 {
-        let first = self.of.layout().true_lower_bound() as isize;
-        base.cast::<u8>().wrapping_offset(first)
-    }
-
     /// The same, unless the elements at an address are in the memory of a GPU.
     pub(super) fn on_host(self, base: *const c_void) -> Option<Self> {
-        let is_device = device::is_device(self.first(base));
-        if is_device {
+        let is_host = matches!(
+            device::owner_of(base, self.of.layout(), self.count),
+            Owner::Host
+        );
+        if !is_host {
             counts::add(&counts::DEVICE, 1);
         }
-        (!is_device).then_some(self)
+        is_host.then_some(self)
     }
 
     /// The same, unless the elements overlap each other and are written.
