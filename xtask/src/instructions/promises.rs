@@ -43,6 +43,11 @@ const ROWS: &[Row] = &[
     row("put_all_opts", [56, 56]),
     row("get", [55, 55]),
     row("get_all_opts", [56, 56]),
+    row("isend_permuted", [100, 120]),
+    row("isend_global_permuted", [71, 98]),
+    row("put_permuted", [55, 55]),
+    row("put_global_permuted", [66, 66]),
+    row("put_all_opts_permuted", [66, 66]),
 ];
 
 const fn row(name: &'static str, most: [u32; LEVELS.len()]) -> Row {
@@ -104,7 +109,7 @@ pub(super) fn totals() -> Result<Vec<(&'static str, &'static str, f64)>, String>
 /// What the functions cost at a thread level.
 pub(super) fn costs(library: &Library, level: &str) -> Result<Costs, String> {
     library.run(&Job {
-        ranks: 1,
+        ranks: 2,
         arguments: &[CALLS, level],
         setting: None,
     })

@@ -78,7 +78,11 @@ impl Driver {
             .env("LD_BIND_NOW", "1");
         command.args(["-n", "1", "valgrind"]);
         command.args(callgrind::arguments_of_trace(&file));
-        command.arg(self.program()).args([CALLS, level.word()]);
+        let program = self.program();
+        let arguments = [CALLS, level.word()];
+        command.arg(&program).args(arguments);
+        // The second rank has no other work than to be one.
+        command.args([":", "-n", "1"]).arg(&program).args(arguments);
         finish(command, "the program that makes the calls, under valgrind,")?;
         let text = fs::read_to_string(&file)
             .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
