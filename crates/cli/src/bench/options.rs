@@ -9,6 +9,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use measure::hosts::HostOptions;
 use measure::sizes::{Sizes, sizes};
 
+use super::targets::rendezvous;
 use super::threads::ThreadsOptions;
 
 /// Options of `rankpoint bench`.
@@ -25,6 +26,10 @@ pub(crate) struct BenchOptions {
     /// each library once more as it is with a progress thread
     #[arg(long, conflicts_with = "only")]
     pub(super) overlap: bool,
+    /// Ways of long messages (`auto`, `read`, `pieces`, `write`), separated by commas: the library is measured with each, in all rows
+    /// (default: all four if a row of the group `rendezvous` is measured, else the library as it is)
+    #[arg(long, value_delimiter = ',', value_parser = rendezvous, conflicts_with = "overlap")]
+    pub(super) rendezvous: Vec<&'static str>,
     /// Thread level that ranks ask for: `both` measures each library twice in each row, at the same core distance, and adds the
     /// ratio of MPI_THREAD_MULTIPLE to MPI_THREAD_SINGLE. One thread of a rank calls MPI at either level
     #[arg(long, value_enum, default_value = "single")]

@@ -9,6 +9,12 @@ use super::options::{BenchOptions, ThreadLevels};
 /// Values of `RANKPOINT_RENDEZVOUS`, each a column beside rows of the group of that name.
 const RENDEZVOUS: [&str; 4] = ["auto", "read", "pieces", "write"];
 
+/// Reads a value of `--rendezvous`.
+pub(super) fn rendezvous(text: &str) -> Result<&'static str, String> {
+    let found = RENDEZVOUS.into_iter().find(|&value| value == text);
+    found.ok_or_else(|| format!("expected one of {}", RENDEZVOUS.join(", ")))
+}
+
 /// The library that the options name, and the peers of their file, at the thread levels and with the progress threads that they ask for.
 pub(super) fn targets(options: &BenchOptions) -> Result<Vec<Target>, String> {
     let (mpiexec, folder) = (options.mpiexec.as_deref(), options.library_path.as_deref());
@@ -18,10 +24,15 @@ pub(super) fn targets(options: &BenchOptions) -> Result<Vec<Target>, String> {
         targets = targets.into_iter().flat_map(with_progress).collect();
     }
     let is_long = |row: &&Measurement| row.is_called("rendezvous");
-    if mpiexec.is_none() && options.measurements().iter().any(is_long) {
+    let by_default = mpiexec.is_none() && options.measurements().iter().any(is_long);
+    let values = match options.rendezvous.as_slice() {
+        [] if by_default => &RENDEZVOUS[..],
+        given => given,
+    };
+    if !values.is_empty() {
         let own = targets.remove(0);
-        let each = RENDEZVOUS.map(|value| with_rendezvous(&own, value));
-        targets = each.into_iter().chain(targets).collect();
+        let each = values.iter().map(|value| with_rendezvous(&own, value));
+        targets = each.chain(targets).collect();
     }
     Ok((targets.into_iter())
         .flat_map(|target| at_levels(target, options.threads))
