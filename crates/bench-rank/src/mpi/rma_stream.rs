@@ -1,17 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Puts of the threads of a process, and the windows that they go through.
+//! One-sided operations of the threads of a process, and the windows that they go through.
 
 use std::ffi::c_void;
 
 use mpi_abi_sys::constants::{
-    MPI_BYTE, MPI_COMM_SELF, MPI_COMM_WORLD, MPI_INFO_NULL, MPI_MODE_NOCHECK, MPI_WIN_BASE,
-    MPI_WIN_NULL,
+    MPI_BYTE, MPI_COMM_SELF, MPI_COMM_WORLD, MPI_INFO_NULL, MPI_INT64_T, MPI_MODE_NOCHECK, MPI_SUM,
+    MPI_WIN_BASE, MPI_WIN_NULL,
 };
 use mpi_abi_sys::types::{MPI_Aint, MPI_Comm, MPI_Info, MPI_Win};
 
 use super::Mpi;
-use super::call::{call, int, shared};
+use super::call::{call, exclusive, int, shared};
 use super::stream::{VCIS, text};
+
+/// Bytes of a number of MPI_Accumulate and MPI_Fetch_and_op.
+pub(crate) const NUMBER_BYTES: usize = 8;
+
+/// A one-sided operation.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum OneSided {
+    Put,
+    Get,
+    /// MPI_Accumulate of numbers with MPI_SUM.
+    Accumulate,
+    /// MPI_Fetch_and_op of a number with MPI_SUM.
+    Fetch,
+}
 
 /// The windows of the threads of a process.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -26,8 +40,8 @@ pub(crate) enum WindowSharing {
     Endpoints,
 }
 
-/// Puts from a thread of this process into memory of its partner, inside an epoch of shared locks.
-pub(crate) struct PutStream<'a> {
+/// One-sided operations of a thread of this process on memory of its partner, inside an epoch of shared locks.
+pub(crate) struct RmaStream<'a> {
     mpi: &'a Mpi,
     window: MPI_Win,
     peer: i32,
@@ -43,26 +57,26 @@ pub(crate) struct PutStream<'a> {
 
 // SAFETY: threads may use one window at once with MPI_THREAD_MULTIPLE, and each stream has memory of its own; with a lower level there is
 // one stream, on one thread.
-unsafe impl Send for PutStream<'_> {}
+unsafe impl Send for RmaStream<'_> {}
 // SAFETY: as above.
-unsafe impl Sync for PutStream<'_> {}
+unsafe impl Sync for RmaStream<'_> {}
 
 impl Mpi {
-    /// Puts of the threads of this process into `bytes` bytes of each partner in rank `peer`, or why the library cannot have them so.
-    /// `alone` is for a fabric that carries nothing: puts are sent to the process itself and do not arrive.
-    pub(crate) fn put_streams(
+    /// Streams of the threads of this process to `bytes` bytes of each partner in rank `peer`, or why the library cannot have them so.
+    /// `alone` is for a fabric that carries nothing: operations are sent to the process itself and do not arrive.
+    pub(crate) fn rma_streams(
         &self,
         sharing: WindowSharing,
         count: usize,
         bytes: usize,
         peer: i32,
         alone: bool,
-    ) -> Result<Vec<PutStream<'_>>, String> {
+    ) -> Result<Vec<RmaStream<'_>>, String> {
         let (comm, peer) = match alone {
             true => (MPI_COMM_SELF, 0),
             false => (MPI_COMM_WORLD, peer),
         };
-        let stream = |window, peer, disp: usize, base: *mut u8, owns| PutStream {
+        let stream = |window, peer, disp: usize, base: *mut u8, owns| RmaStream {
             mpi: self,
             window,
             peer,
@@ -188,39 +202,75 @@ fn not_kept() -> String {
     format!("the library does not keep the hint {VCIS} of a window")
 }
 
-impl PutStream<'_> {
-    /// Puts the same bytes `count` times, one behind the other as far as the partner's memory goes, and completes the puts there.
-    pub(crate) fn put_window(&self, data: &[u8], count: usize) {
+impl RmaStream<'_> {
+    /// Starts an operation `count` times, with the same bytes of this process, on as many places of the partner's memory one behind the
+    /// other as `into` has, and completes all there. What comes back goes to these places of `into`.
+    pub(crate) fn start_window(
+        &self,
+        operation: OneSided,
+        data: &[u8],
+        into: &mut [u8],
+        count: usize,
+    ) {
         let (start, size) = shared(data);
-        let slots = (self.bytes / data.len().max(1)).max(1);
-        let mut disp = self.disp;
-        for put in 1..=count {
-            call!(
-                self.mpi,
-                MPI_Put(
-                    start,
-                    size,
-                    MPI_BYTE,
-                    self.peer,
-                    disp as MPI_Aint,
-                    size,
-                    MPI_BYTE,
-                    self.window
-                )
-            );
-            disp = match put % slots {
-                0 => self.disp,
-                _ => disp + data.len(),
+        let numbers = size / NUMBER_BYTES as i32;
+        let slots = (into.len() / data.len().max(1)).max(1);
+        let mut place = 0;
+        let (mpi, peer, window) = (self.mpi, self.peer, self.window);
+        for number in 1..=count {
+            let disp = (self.disp + place) as MPI_Aint;
+            match operation {
+                OneSided::Put => {
+                    call!(
+                        mpi,
+                        MPI_Put(start, size, MPI_BYTE, peer, disp, size, MPI_BYTE, window)
+                    );
+                }
+                OneSided::Get => {
+                    let (to, _) = exclusive(&mut into[place..place + data.len()]);
+                    call!(
+                        mpi,
+                        MPI_Get(to, size, MPI_BYTE, peer, disp, size, MPI_BYTE, window)
+                    );
+                }
+                OneSided::Accumulate => {
+                    let of = MPI_INT64_T;
+                    call!(
+                        mpi,
+                        MPI_Accumulate(
+                            start, numbers, of, peer, disp, numbers, of, MPI_SUM, window
+                        )
+                    );
+                }
+                OneSided::Fetch => {
+                    let (to, _) = exclusive(&mut into[place..place + data.len()]);
+                    call!(
+                        mpi,
+                        MPI_Fetch_and_op(start, to, MPI_INT64_T, peer, disp, MPI_SUM, window)
+                    );
+                }
+            }
+            place = match number % slots {
+                0 => 0,
+                _ => place + data.len(),
             };
         }
         if self.alone {
-            call!(self.mpi, MPI_Win_flush_local(self.peer, self.window));
+            call!(mpi, MPI_Win_flush_local(peer, window));
         } else {
-            call!(self.mpi, MPI_Win_flush(self.peer, self.window));
+            call!(mpi, MPI_Win_flush(peer, window));
         }
     }
 
-    /// Reads this thread's memory, into which the partner has put something and does so no longer.
+    /// Fills this thread's memory, which the partner does not use yet.
+    pub(crate) fn write(&self, from: &[u8]) {
+        let bytes = from.len().min(self.bytes);
+        // SAFETY: this thread's part of the window, which lives until `free`; callers synchronise with the partner afterwards.
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), self.base, bytes) };
+        call!(self.mpi, MPI_Win_sync(self.window));
+    }
+
+    /// Reads this thread's memory, on which the partner's operations are complete.
     pub(crate) fn read(&self, into: &mut [u8]) {
         call!(self.mpi, MPI_Win_sync(self.window));
         let bytes = into.len().min(self.bytes);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Message rates of several threads that start operations at once.
+//! Rates of several threads that start operations at once.
 //!
 //! A [`RatePlan`] is what the ranks of one job do; the command gives it as words and the ranks read them.
 
 mod mode;
+mod one_sided;
 mod plan;
-mod puts;
 mod rates;
 
 pub use mode::{Mode, Operation};

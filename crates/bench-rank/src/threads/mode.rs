@@ -12,6 +12,12 @@ pub enum Operation {
     Isend,
     /// MPI_Put into the memory of a thread that waits
     Put,
+    /// MPI_Get of such memory
+    Get,
+    /// MPI_Accumulate of MPI_INT64_T with MPI_SUM to such memory
+    Accumulate,
+    /// MPI_Fetch_and_op of MPI_INT64_T with MPI_SUM on such memory
+    Fetch,
 }
 
 impl Operation {
@@ -20,6 +26,9 @@ impl Operation {
         match self {
             Self::Isend => "isend",
             Self::Put => "put",
+            Self::Get => "get",
+            Self::Accumulate => "accumulate",
+            Self::Fetch => "fetch",
         }
     }
 
@@ -28,6 +37,9 @@ impl Operation {
         match self {
             Self::Isend => "MPI_Isend",
             Self::Put => "MPI_Put",
+            Self::Get => "MPI_Get",
+            Self::Accumulate => "MPI_Accumulate",
+            Self::Fetch => "MPI_Fetch_and_op",
         }
     }
 }
@@ -66,12 +78,12 @@ impl Mode {
         }
     }
 
-    /// Whether an operation can be done so: messages have no windows, and puts no communicators and partitions.
+    /// Whether an operation can be done so: messages have no windows, and one-sided operations no communicators and partitions.
     pub const fn has(self, operation: Operation) -> bool {
         match self {
             Self::Processes | Self::Serial | Self::Endpoints | Self::Hints => true,
             Self::Communicators | Self::Partitioned => matches!(operation, Operation::Isend),
-            Self::Windows => matches!(operation, Operation::Put),
+            Self::Windows => !matches!(operation, Operation::Isend),
         }
     }
 }
@@ -90,9 +102,13 @@ mod tests {
         };
         let sends = "processes serial communicators endpoints hints partitioned";
         assert_eq!(of(Operation::Isend), sends);
-        assert_eq!(
-            of(Operation::Put),
-            "processes serial windows endpoints hints"
-        );
+        for operation in [
+            Operation::Put,
+            Operation::Get,
+            Operation::Accumulate,
+            Operation::Fetch,
+        ] {
+            assert_eq!(of(operation), "processes serial windows endpoints hints");
+        }
     }
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Puts of several threads at once, each into the memory of its partner in another process, which waits for a message meanwhile. On a
-//! fabric that carries nothing puts are messages that do not arrive.
+//! One-sided operations of several threads at once, each on the memory of its partner in another process, which waits for a message
+//! meanwhile. On a fabric that carries nothing they are messages that do not arrive.
 
 use std::sync::Barrier;
 use std::time::Instant;
 
 use super::Mode;
 use super::rates::{CHECKED, Place, Span};
-use crate::mpi::{PutStream, WindowSharing};
+use crate::mpi::{NUMBER_BYTES, OneSided, RmaStream, WindowSharing};
 use crate::pattern::fill;
 use crate::rows::pair::{check_slots, slots};
 
@@ -17,26 +17,29 @@ const LINE: usize = 128;
 const FIRST_TAG: i32 = 100;
 
 impl Place<'_> {
-    /// Measures puts, or says why the library cannot have them so.
-    pub(crate) fn measure_puts(&self) -> Result<(), String> {
+    /// Measures one-sided operations, or says why the library cannot have them so.
+    pub(crate) fn measure_one_sided(&self, operation: OneSided) -> Result<(), String> {
         let sharing = match self.plan.mode {
             Mode::Processes | Mode::Serial => WindowSharing::One,
             Mode::Windows => WindowSharing::Own,
             Mode::Endpoints => WindowSharing::Endpoints,
             Mode::Hints => WindowSharing::Hinted,
             Mode::Communicators | Mode::Partitioned => {
-                return Err("puts have windows".to_owned());
+                return Err("one-sided operations have windows".to_owned());
             }
         };
+        self.check_size(operation)?;
         let (threads, alone) = (self.plan.threads_of_rank(), self.is_alone());
         let bytes = slots(self.plan.size_bytes, self.plan.window).len().max(1);
         let bytes = bytes.next_multiple_of(LINE);
         let streams = self
             .mpi
-            .put_streams(sharing, threads, bytes, self.peer, alone)?;
+            .rma_streams(sharing, threads, bytes, self.peer, alone)?;
         self.repeat(|windows| {
             let together = Barrier::new(threads);
-            self.on_threads(|thread| self.put(&streams[thread], thread, windows, &together))
+            self.on_threads(|thread| {
+                self.operate(operation, &streams[thread], thread, windows, &together)
+            })
         })?;
         if sharing == WindowSharing::Endpoints {
             // Members of one window free it together.
@@ -47,25 +50,67 @@ impl Place<'_> {
             });
         } else {
             // The first stream of a shared window ends it.
-            streams.into_iter().for_each(PutStream::free);
+            streams.into_iter().for_each(RmaStream::free);
         }
         Ok(())
     }
 
+    /// Refuses what an operation does not have.
+    fn check_size(&self, operation: OneSided) -> Result<(), String> {
+        let (name, size) = (self.plan.operation.function(), self.plan.size_bytes);
+        match operation {
+            OneSided::Fetch if size != NUMBER_BYTES => {
+                Err(format!("{name} has {NUMBER_BYTES} bytes, not {size}"))
+            }
+            OneSided::Accumulate if !size.is_multiple_of(NUMBER_BYTES) || size == 0 => Err(
+                format!("{name} adds numbers of {NUMBER_BYTES} bytes, which {size} bytes are not"),
+            ),
+            OneSided::Get | OneSided::Fetch if self.is_alone() => Err(format!(
+                "{name} needs an answer, which this fabric does not carry"
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// A thread's part of a repetition.
-    fn put(&self, stream: &PutStream<'_>, thread: usize, windows: u64, together: &Barrier) -> Span {
+    fn operate(
+        &self,
+        operation: OneSided,
+        stream: &RmaStream<'_>,
+        thread: usize,
+        windows: u64,
+        together: &Barrier,
+    ) -> Span {
         let (size, count, alone) = (self.plan.size_bytes, self.plan.window, self.is_alone());
         let (mut data, mut found) = (vec![1; size], slots(size, count));
         let mut verified = |message: u64| {
+            fill(&mut data, message);
             if self.sends {
-                fill(&mut data, message);
-                stream.put_window(&data, count);
+                self.hear(thread);
+                found.fill(0);
+                stream.start_window(operation, &data, &mut found, count);
+                match operation {
+                    OneSided::Get => check_slots(self.mpi, &found, size, message),
+                    // A fetch returns the sum before it, which lacks the last addition.
+                    OneSided::Fetch => self.check_sums(&found, &data, 1),
+                    _ => {}
+                }
                 self.tell(thread);
                 self.hear(thread);
             } else {
+                found.fill(0);
+                if operation == OneSided::Get {
+                    let slots = found.chunks_mut(size.max(1));
+                    slots.for_each(|slot| slot.copy_from_slice(&data));
+                }
+                stream.write(&found);
+                self.tell(thread);
                 self.hear(thread);
                 stream.read(&mut found);
-                check_slots(self.mpi, &found, size, message);
+                match operation {
+                    OneSided::Accumulate | OneSided::Fetch => self.check_sums(&found, &data, 0),
+                    _ => check_slots(self.mpi, &found, size, message),
+                }
                 self.tell(thread);
             }
         };
@@ -75,11 +120,11 @@ impl Place<'_> {
             false => 0,
         };
         (first..first + checked).for_each(&mut verified);
-        let same = vec![1; size];
+        let (same, mut results) = (vec![1; size], slots(size, count));
         together.wait();
         let start = Instant::now();
         if self.sends {
-            (0..windows).for_each(|_| stream.put_window(&same, count));
+            (0..windows).for_each(|_| stream.start_window(operation, &same, &mut results, count));
         }
         let span = (start, Instant::now());
         // A partner that waits here advances what comes by messages.
@@ -93,6 +138,27 @@ impl Place<'_> {
             verified(first + CHECKED);
         }
         span
+    }
+
+    /// Ends the job unless each slot of zeros has got the numbers of `data` as often as a window adds them there, but for the last
+    /// `missing` times.
+    fn check_sums(&self, slots: &[u8], data: &[u8], missing: usize) {
+        let numbers = |bytes: &[u8]| -> Vec<i64> {
+            let eight = bytes.as_chunks::<NUMBER_BYTES>().0;
+            eight.iter().map(|&one| i64::from_ne_bytes(one)).collect()
+        };
+        let (added, count) = (numbers(data), self.plan.window);
+        let all = slots.len() / data.len().max(1);
+        for (index, slot) in slots.chunks_exact(data.len().max(1)).enumerate() {
+            let times = count / all + usize::from(index < count % all) - missing;
+            let expected = added.iter().map(|one| one.wrapping_mul(times as i64));
+            if !expected.eq(numbers(slot)) {
+                self.mpi.abort(&format!(
+                    "wrong sums: slot {index} of {} bytes is not what was added {times} times",
+                    data.len()
+                ));
+            }
+        }
     }
 
     /// Tells the partner of a thread to go on.

@@ -14,7 +14,7 @@ use measure::target::InitLevel;
 use measure::threads::SpinBarrier;
 
 use super::{Mode, Operation, RatePlan};
-use crate::mpi::{Mpi, Partitions, Sharing, Stream, Window};
+use crate::mpi::{Mpi, OneSided, Partitions, Sharing, Stream, Window};
 use crate::output::print;
 use crate::pattern::{check, fill};
 use crate::rows::pair::{check_slots, slots};
@@ -72,8 +72,12 @@ impl<'a> Place<'a> {
 
     /// Measures, or says why the library cannot do so.
     fn measure(&self) -> Result<(), String> {
-        if self.plan.operation == Operation::Put {
-            return self.measure_puts();
+        match self.plan.operation {
+            Operation::Isend => {}
+            Operation::Put => return self.measure_one_sided(OneSided::Put),
+            Operation::Get => return self.measure_one_sided(OneSided::Get),
+            Operation::Accumulate => return self.measure_one_sided(OneSided::Accumulate),
+            Operation::Fetch => return self.measure_one_sided(OneSided::Fetch),
         }
         let sharing = match self.plan.mode {
             Mode::Processes => Sharing::World,

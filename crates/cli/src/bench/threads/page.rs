@@ -21,10 +21,10 @@ pub(super) fn render(results: &ThreadResults, form: Form) -> String {
         let carried = match (case.operation, case.fabric.name()) {
             (Operation::Isend, "null") => "sends only, on a fabric that carries nothing",
             (Operation::Isend, "hosts") => "messages between two hosts",
-            (Operation::Put, "hosts") => "puts from one host to another",
             (Operation::Isend, _) => "messages between two processes",
-            (Operation::Put, "null") => "puts sent as messages, on a fabric that carries nothing",
-            (Operation::Put, _) => "puts from one process into another",
+            (_, "hosts") => "from one host to the memory of another",
+            (_, "null") => "sent as messages, on a fabric that carries nothing",
+            (_, _) => "from one process to the memory of another",
         };
         let (size, window) = (show(case.size_bytes), case.window);
         let function = case.operation.function();
