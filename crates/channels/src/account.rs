@@ -100,8 +100,12 @@ impl Totals {
 
     /// Memory of contexts, queue pairs and completion queues, in bytes.
     pub const fn bytes(&self, memory: &Memory) -> usize {
-        self.contexts * memory.context
-            + self.queue_pairs * (memory.queue_pair + memory.completion_queue)
+        self.contexts * memory.context + self.queue_bytes(memory)
+    }
+
+    /// Memory of queue pairs and completion queues, in bytes.
+    pub const fn queue_bytes(&self, memory: &Memory) -> usize {
+        self.queue_pairs * (memory.queue_pair + memory.completion_queue)
     }
 
     /// Share of the uUARs that nobody uses.

@@ -187,6 +187,8 @@ fn ratios() {
         (pairs * memory.queue_pair + completion * memory.completion_queue) / 1024
     };
     assert_eq!((queues(1, 1), queues(16, 16)), (89, 1424));
+    let all = Totals::new(Category::Everywhere, Driver::Legacy, 16);
+    assert_eq!(all.queue_bytes(&memory) / 1024, 1424);
     assert_eq!(queues(16, 1), 1289);
     let saved = queues(16, 16) as f64 / queues(16, 1) as f64;
     assert_eq!((saved * 100.0).round() / 100.0, 1.10);

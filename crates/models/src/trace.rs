@@ -68,6 +68,20 @@ pub struct Injection {
     pub outliers: Vec<(usize, f64)>,
 }
 
+/// Ranges of a histogram.
+const BINS: usize = 10;
+
+/// A range of a histogram.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    /// Its lower end in nanoseconds.
+    pub from_ns: f64,
+    /// Its upper end, which belongs to the next range but for the last.
+    pub to_ns: f64,
+    /// How many gaps lie in it.
+    pub gaps: usize,
+}
+
 /// What the core does between a pong and the next ping, which a trace cannot tell apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CoreTimes {
@@ -217,6 +231,50 @@ impl Injection {
     #[must_use]
     pub fn rate(&self) -> f64 {
         1e9 / self.mean_ns
+    }
+
+    /// How many gaps lie in each of up to ten equal ranges of the gaps that are no outliers, beside one range of all shorter ones and one of
+    /// all longer ones where there are any. Gaps that differ by less than a thousandth are one range.
+    #[must_use]
+    pub fn histogram(&self) -> Vec<Range> {
+        let is_outlier = |index: usize| self.outliers.iter().any(|&(at, _)| at == index);
+        let usual = self.gaps_ns.iter().enumerate();
+        let usual = usual.filter(|&(index, _)| !is_outlier(index));
+        let (low, high) = usual.fold((f64::MAX, f64::MIN), |(low, high), (_, &gap)| {
+            (low.min(gap), high.max(gap))
+        });
+        let bins = match high - low <= EQUAL * high {
+            true => 1,
+            false => BINS,
+        };
+        let width = (high - low) / bins as f64;
+        let mut ranges: Vec<Range> = (0..bins)
+            .map(|bin| Range {
+                from_ns: low + width * bin as f64,
+                to_ns: low + width * (bin + 1) as f64,
+                gaps: 0,
+            })
+            .collect();
+        let (mut below, mut above) = (0, 0);
+        for &gap in &self.gaps_ns {
+            if gap < low {
+                below += 1;
+            } else if gap > high {
+                above += 1;
+            } else {
+                let bin = ((gap - low) / width) as usize;
+                ranges[bin.min(bins - 1)].gaps += 1;
+            }
+        }
+        let beyond = |from_ns, to_ns, gaps| Range {
+            from_ns,
+            to_ns,
+            gaps,
+        };
+        ranges.insert(0, beyond(self.min_ns, low, below));
+        ranges.push(beyond(high, self.max_ns, above));
+        ranges.retain(|range| range.gaps > 0 || (low..high).contains(&range.from_ns));
+        ranges
     }
 }
 

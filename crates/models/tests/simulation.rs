@@ -251,6 +251,25 @@ fn gaps_that_differ_by_rounding_are_no_outliers() {
     let one_is_long = [equal, vec![300.0]].concat();
     let found = Injection::of(one_is_long).expect("gaps");
     assert_eq!(found.outliers, [(100, 300.0)]);
+    let counts: Vec<usize> = found.histogram().iter().map(|range| range.gaps).collect();
+    assert_eq!(counts, [100, 1]);
+}
+
+#[test]
+fn a_histogram_has_ten_ranges_and_one_of_outliers_at_each_end() {
+    let mut gaps: Vec<f64> = (0..100).map(|gap| 100.0 + f64::from(gap)).collect();
+    gaps.extend([1000.0, 1.0]);
+    let found = Injection::of(gaps).expect("gaps");
+    let ranges = found.histogram();
+    let counts: Vec<usize> = ranges.iter().map(|range| range.gaps).collect();
+    assert_eq!(counts, [1, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 1]);
+    let neighbours = ranges.windows(2);
+    assert!(
+        neighbours
+            .map(|pair| pair[1].from_ns - pair[0].to_ns)
+            .all(|hole| hole.abs() < 1e-9)
+    );
+    assert_eq!((ranges[0].from_ns, ranges[11].to_ns), (1.0, 1000.0));
 }
 
 #[test]

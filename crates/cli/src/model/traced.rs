@@ -41,7 +41,7 @@ pub(super) fn trace(options: &TraceOptions) -> Result<String, String> {
     let mut tables = Vec::new();
     let mut remarks = Vec::new();
     match trace::injection(&rows, options.doorbell_bytes) {
-        Some(found) => tables.push(gaps(&found, &mut remarks)),
+        Some(found) => tables.extend([gaps(&found, &mut remarks), distribution(&found)]),
         None => remarks.push(format!(
             "No gaps: fewer than two writes of {} bytes or more to the NIC.",
             options.doorbell_bytes
@@ -134,6 +134,24 @@ fn gaps(found: &Injection, remarks: &mut Vec<String>) -> Table {
             found.outliers.len() - 10
         ));
     }
+    table
+}
+
+fn distribution(found: &Injection) -> Table {
+    let columns = ["from ns", "to ns", "gaps", "%"];
+    let mut table = Table::new("Distribution of the gaps", &columns);
+    let all = found.gaps_ns.len() as f64;
+    table.rows = (found.histogram().iter())
+        .map(|range| {
+            let gaps = range.gaps as f64;
+            vec![
+                Cell::Number(range.from_ns),
+                Cell::Number(range.to_ns),
+                Cell::Count(gaps),
+                Cell::Number(gaps / all * 100.0),
+            ]
+        })
+        .collect();
     table
 }
 

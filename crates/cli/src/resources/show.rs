@@ -3,9 +3,10 @@
 
 use std::fmt::Write as _;
 
+use channels::policy::Driver;
 use channels::{
     Break, Category, Constants, Expectation, Memory, Profile, Shares, Totals, exceeded,
-    first_break, threads_per_context,
+    first_break, threads_per_context, unused_by_one_thread,
 };
 use measure::columns::table;
 use serde_json::{Value, json};
@@ -19,6 +20,7 @@ struct Row {
     totals: Totals,
     shares: Shares,
     bytes: Option<usize>,
+    queue_bytes: Option<usize>,
     expectation: Option<Expectation>,
     exceeded: Option<Break>,
     first_break: Option<Break>,
@@ -52,13 +54,14 @@ impl Row {
             totals,
             shares: Shares::new(category, case.driver, case.threads),
             bytes: nic.memory.map(bytes),
+            queue_bytes: nic.memory.map(|memory| totals.queue_bytes(&memory)),
             expectation: nic.constants.map(expectation),
             exceeded: exceeded(&totals, nic),
             first_break: first_break(category, case.driver, case.processes, nic),
         }
     }
 
-    fn objects(&self, has_uars: bool) -> [String; 11] {
+    fn objects(&self, has_uars: bool) -> [String; 12] {
         let of_uars = |value: String| if has_uars { value } else { "-".to_owned() };
         let totals = &self.totals;
         [
@@ -71,6 +74,7 @@ impl Row {
             of_uars(totals.uuars().to_string()),
             of_uars(totals.used_uuars.to_string()),
             of_uars(percent(totals.waste())),
+            self.queue_bytes.map_or("-".to_owned(), kib),
             self.bytes.map_or("-".to_owned(), kib),
             self.category.level().to_owned(),
         ]
@@ -116,7 +120,7 @@ impl Row {
             "category": self.category.name(), "level": self.category.level(),
             "contexts": totals.contexts, "queue_pairs": totals.queue_pairs, "completion_queues": totals.queue_pairs,
             "thread_domains": totals.domains, "uars": totals.uars, "uuars": totals.uuars(),
-            "used_uuars": totals.used_uuars, "unused": totals.waste(), "bytes": self.bytes,
+            "used_uuars": totals.used_uuars, "unused": totals.waste(), "queue_bytes": self.queue_bytes, "bytes": self.bytes,
             "hardware_published_base": self.shares.printed, "hardware": self.shares.hardware, "queues": self.shares.queues,
             "throughput": self.expectation.map(|one| json!({ "share": one.share, "origin": one.origin.name() })),
             "exceeded": self.exceeded.map(|one| json!({ "what": one.what, "needed": one.needed, "available": one.available })),
@@ -150,6 +154,7 @@ fn text(case: &Case, nic: &Profile, rows: &[Row]) -> String {
         "uUARs",
         "used",
         "unused",
+        "QP + CQ",
         "memory",
         "level",
     ];
@@ -173,7 +178,7 @@ fn text(case: &Case, nic: &Profile, rows: &[Row]) -> String {
     ];
     // The base without the pages of thread domains is that of the published numbers; the dynamic driver has no static pages.
     let head = head.map(|name| match (name, case.driver) {
-        ("UARs, base 9", channels::policy::Driver::Dynamic) => "UARs".to_owned(),
+        ("UARs, base 9", Driver::Dynamic) => "UARs".to_owned(),
         _ => name.to_owned(),
     });
     let _ = writeln!(text, "\nCompared with MPI everywhere");
@@ -188,6 +193,13 @@ fn text(case: &Case, nic: &Profile, rows: &[Row]) -> String {
 }
 
 fn notes(text: &mut String, case: &Case, nic: &Profile, rows: &[Row]) {
+    if nic.limits.uars.is_some() && case.driver == Driver::Legacy {
+        let _ = writeln!(
+            text,
+            "MPI everywhere: without the page of its thread domain a process leaves {} of its uUARs unused, the published share",
+            percent(unused_by_one_thread())
+        );
+    }
     for row in rows {
         if let Some(each) =
             threads_per_context(row.category).filter(|&each| each > 1 && case.threads > each)
