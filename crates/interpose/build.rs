@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes what there is once for each function of the ABI: a field of `Functions`, the exported entries, and the wrappers that call
-//! profiling tools.
+//! Writes what there is once for each function of the ABI: a field of `Functions`, the exported entries, the wrappers that call
+//! profiling tools, and those that measure calls.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -21,6 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::write(out.join("functions.rs"), tables(&functions)?)?;
     std::fs::write(out.join("entries.rs"), entries(&functions)?)?;
     std::fs::write(out.join("wrappers.rs"), wrappers(&functions)?)?;
+    std::fs::write(out.join("timed.rs"), timed(&functions)?)?;
     std::fs::write(out.join("refusals.rs"), refusals(&functions)?)?;
     std::fs::write(out.join("sizes.rs"), sizes()?)?;
     Ok(())
@@ -75,6 +76,37 @@ fn wrappers(functions: &[Function]) -> Result<String, std::fmt::Error> {
         writeln!(
             text,
             "    {number} {name}({parameters}) -> {result} = {passed};"
+        )?;
+    }
+    text.push_str("}\n");
+    Ok(text)
+}
+
+/// The data that a call names first: buffer, number of elements, and their type.
+fn elements(function: &Function) -> Option<[String; 3]> {
+    let parameters = function.typed_parameters();
+    let at = parameters.iter().position(|one| one.kind == "DATATYPE")?;
+    let [.., buffer, count] = &parameters[..at] else {
+        return None;
+    };
+    let is_number = count.kind.contains("NUM_ELEM") && !count.rust_type.starts_with('*');
+    let names = [buffer, count, &parameters[at]].map(|one| one.name.clone());
+    (buffer.kind == "BUFFER" && is_number && !parameters[at].rust_type.starts_with('*'))
+        .then_some(names)
+}
+
+/// The functions that are timed, with the bytes of their data where a call names them.
+fn timed(functions: &[Function]) -> Result<String, std::fmt::Error> {
+    let mut text = String::from("timed! {\n");
+    for (number, function) in functions.iter().enumerate() {
+        let (name, result) = (function.name, function.rust_result());
+        let (parameters, passed) = (declared(function), call(function, ""));
+        let bytes = elements(function).map_or("None".to_owned(), |[buffer, count, datatype]| {
+            format!("bytes({buffer}, {count}, {datatype})")
+        });
+        writeln!(
+            text,
+            "    {number} {name}({parameters}) -> {result} = {passed} [{bytes}];"
         )?;
     }
     text.push_str("}\n");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `rankpoint interpose`: runs a command with this library between its MPI programs and their MPI library.
 
+mod calls;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
@@ -173,7 +175,8 @@ fn report(folder: &Path) -> Result<(), String> {
     }
     fs::remove_dir_all(folder).map_err(told)?;
     let mut text = format!("rankpoint interpose: {ranks} ranks wrote statistics\n");
-    for (what, number) in sums {
+    text.push_str(&calls::tables(&sums));
+    for (what, number) in sums.iter().filter(|(what, _)| calls::is_of_a_layer(what)) {
         text.push_str(&format!("{number:>14}  {what}\n"));
     }
     // A closed standard error gets no report.
@@ -181,7 +184,7 @@ fn report(folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The function of a line of statistics, and the number of its calls.
+/// The name of a line of statistics, and its number.
 fn counted(line: &str) -> Option<(&str, u64)> {
     let (function, calls) = line.split_once(' ')?;
     Some((function, calls.parse().ok()?))

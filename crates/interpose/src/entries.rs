@@ -2,15 +2,13 @@
 //! The exported functions and the slots through which they jump.
 //!
 //! `MPI_X` is one jump through its slot of [`PROGRAM`], `PMPI_X` one through its slot of [`PROFILING`], whatever their parameters are.
-//! A slot first leads to [`first_call`], which fills all slots ([`start`]) and then jumps where the slot leads now. With
-//! statistics, a slot of [`PROGRAM`] leads to a stub that counts the call and jumps on through [`COUNTED`].
+//! A slot first leads to [`first_call`], which fills all slots ([`start`]) and then jumps where the slot leads now.
 
 use std::arch::naked_asm;
 use std::sync::Once;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use crate::start;
-use crate::statistics::CALLS;
 use crate::sync::AtomicPtr;
 use crate::table::{COUNT, Functions};
 
@@ -22,15 +20,6 @@ fn lead(slots: &Slots, functions: &Functions) {
     for (slot, address) in slots.iter().zip(functions.addresses()) {
         // Release: with the load of the jump (`Next`).
         slot.store(address.cast_mut(), Release);
-    }
-}
-
-/// Has each `MPI_X` counted, and leads it on to a function.
-fn lead_counted(functions: &Functions) {
-    lead(&COUNTED, functions);
-    for (slot, stub) in PROGRAM.iter().zip(COUNTING) {
-        // Release: as above.
-        slot.store((*stub as *const ()).cast_mut(), Release);
     }
 }
 
@@ -49,10 +38,7 @@ extern "C" fn filled(slot: &AtomicPtr<()>) -> *mut () {
         lead(&PROGRAM, &opened.real);
         if let Some(led) = start::between(&opened) {
             lead(&PROFILING, &led.profiling);
-            match led.counted {
-                true => lead_counted(&led.program),
-                false => lead(&PROGRAM, &led.program),
-            }
+            lead(&PROGRAM, &led.program);
         }
     });
     slot.load(Relaxed)
@@ -123,18 +109,6 @@ macro_rules! program_entries {
             }
             (first as *const ()).cast_mut()
         })),*];
-        /// Where each `MPI_X` leads once it is counted.
-        static COUNTED: Slots = [const { AtomicPtr::new(std::ptr::null_mut()) }; COUNT];
-        static COUNTING: &[extern "C" fn(); COUNT] = &[$({
-            #[unsafe(naked)]
-            extern "C" fn count() {
-                naked_asm!(
-                    "lock inc qword ptr [rip + {calls} + {offset}]", "jmp [rip + {slots} + {offset}]",
-                    calls = sym CALLS, slots = sym COUNTED, offset = const $number * 8,
-                )
-            }
-            count
-        }),*];
     };
 }
 

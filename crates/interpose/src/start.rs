@@ -27,8 +27,6 @@ pub(crate) struct Led {
     pub(crate) program: Functions,
     /// `PMPI_X`.
     pub(crate) profiling: Functions,
-    /// Whether the entries are to count the calls of `MPI_X`.
-    pub(crate) counted: bool,
 }
 
 /// Where functions lead when the program is linked with a library that has another ABI: there, with nothing between.
@@ -43,7 +41,6 @@ pub(crate) fn another_abi() -> Option<Led> {
     Some(Led {
         program: functions(""),
         profiling: functions("P"),
-        counted: false,
     })
 }
 
@@ -109,8 +106,6 @@ pub(crate) fn between(opened: &Opened) -> Option<Led> {
     Some(Led {
         program: if has_tools { ENTER } else { entered },
         profiling: if has_tools { PROFILED } else { profiled },
-        // With tools, what the program enters counts.
-        counted: settings.statistics.is_some() && !has_tools,
     })
 }
 

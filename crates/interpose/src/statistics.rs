@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How often the program called each function, and what the layers did: one file for each rank with lines `NAME NUMBER`, written by
-//! MPI_Finalize, and at the end of each session.
+//! How often the program called each function, how long that took and how many bytes it named, and what the layers did: one file for
+//! each rank with lines `NAME NUMBER`, written by MPI_Finalize, and at the end of each session. A call that the program makes in a callback
+//! counts in the call around it, too.
 
+use std::ffi::{CStr, c_void};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -9,36 +11,124 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::*;
+use sys::clock;
 
 use crate::output::say;
 use crate::settings::Settings;
 use crate::sync::AtomicU64;
-use crate::table::{COUNT, Functions, NAMES, Next, REAL};
-use crate::{datatypes, placement};
+use crate::table::{COUNT, Functions, NAMES, Next, REAL, number_of};
+use crate::{datatypes, placement, sizes};
 
-/// How often the program called each `MPI_X`; counted with statistics or tools.
-pub(crate) static CALLS: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
+/// What the program's calls of a function took.
+struct Calls {
+    number: AtomicU64,
+    /// Ticks of the clock.
+    ticks: AtomicU64,
+    /// Bytes that they named.
+    bytes: AtomicU64,
+    /// Calls by bytes: up to each of [`SIZES`], and more.
+    sizes: [AtomicU64; SIZES.len() + 1],
+}
+
+/// Upper ends of the classes of sizes in bytes.
+const SIZES: [u64; 6] = [0, 64, 1 << 10, 16 << 10, 256 << 10, 4 << 20];
+
+static CALLS: [Calls; COUNT] = [const {
+    Calls {
+        number: AtomicU64::new(0),
+        ticks: AtomicU64::new(0),
+        bytes: AtomicU64::new(0),
+        sizes: [const { AtomicU64::new(0) }; SIZES.len() + 1],
+    }
+}; COUNT];
 static NEXT: Next = Next::new();
-/// Where the counts go, without the rank.
+/// Where the numbers go, without the rank.
 static FILE: OnceLock<PathBuf> = OnceLock::new();
+/// The clock and the nanoseconds when the program first called.
+static START: OnceLock<(u64, u64)> = OnceLock::new();
 
-/// Functions that write statistics, if they are asked for.
+/// Functions that measure calls and write statistics, if they are asked for.
 pub(crate) fn over(settings: &Settings, next: Functions) -> Functions {
     let Some(file) = settings.statistics.clone() else {
         return next;
     };
     // Only the first call of all comes here.
     drop(FILE.set(file));
+    START.get_or_init(|| (clock::ticks(), clock::monotonic_ns()));
     // SAFETY: no slot leads to a reader yet.
     unsafe { NEXT.fill(next) };
     Functions {
         MPI_Finalize: finalize,
         MPI_Session_finalize: session_finalize,
-        ..next
+        ..TIMED
     }
 }
 
+/// A call that has begun.
+struct Begun {
+    calls: &'static Calls,
+    ticks: u64,
+}
+
+impl Begun {
+    fn new(calls: &'static Calls, bytes: Option<u64>) -> Self {
+        calls.number.fetch_add(1, Relaxed);
+        if let Some(bytes) = bytes {
+            calls.bytes.fetch_add(bytes, Relaxed);
+            let class = SIZES.partition_point(|&most| most < bytes);
+            calls.sizes[class].fetch_add(1, Relaxed);
+        }
+        Self {
+            calls,
+            ticks: clock::ticks(),
+        }
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        let ticks = clock::ticks().wrapping_sub(self.ticks);
+        self.calls.ticks.fetch_add(ticks, Relaxed);
+    }
+}
+
+/// The packed bytes of elements of a call; `None` where it has none of its own, or wrong ones.
+fn bytes(
+    buffer: *const c_void,
+    count: impl Into<MPI_Count>,
+    datatype: MPI_Datatype,
+) -> Option<u64> {
+    let count = u64::try_from(count.into()).ok()?;
+    if buffer.addr() == mpi::MPI_IN_PLACE || datatype == mpi::MPI_DATATYPE_NULL {
+        return None;
+    }
+    let size = sizes::dense(datatype).or_else(|| {
+        let mut size = 0;
+        // SAFETY: a place of this function; the library checks the handle, which it gets next.
+        let code = unsafe { (REAL.get().MPI_Type_size_c)(datatype, &raw mut size) };
+        (code == mpi::MPI_SUCCESS).then_some(size.cast_unsigned())
+    })?;
+    size.checked_mul(count)
+}
+
+macro_rules! timed {
+    ($($number:literal $name:ident($($argument:ident: $kind:ty),*) -> $result:ty = ($($passed:ident),*) [$bytes:expr];)*) => {
+        /// Functions that measure what the next ones take.
+        static TIMED: Functions = Functions { $($name: {
+            unsafe extern "C" fn timed($($argument: $kind),*) -> $result {
+                let _begun = Begun::new(&CALLS[$number], $bytes);
+                // SAFETY: the caller's arguments.
+                unsafe { (NEXT.get().$name)($($passed),*) }
+            }
+            timed
+        }),* };
+    };
+}
+
+include!(concat!(env!("OUT_DIR"), "/timed.rs"));
+
 unsafe extern "C" fn finalize() -> i32 {
+    count(c"MPI_Finalize");
     let mut rank = 0;
     // SAFETY: MPI is initialised when it is finalised; if not, the code says so and the library reports the call below.
     unsafe {
@@ -51,6 +141,7 @@ unsafe extern "C" fn finalize() -> i32 {
 }
 
 unsafe extern "C" fn session_finalize(session: *mut MPI_Session) -> i32 {
+    count(c"MPI_Session_finalize");
     // SAFETY: the program's argument.
     unsafe {
         if !session.is_null()
@@ -60,6 +151,13 @@ unsafe extern "C" fn session_finalize(session: *mut MPI_Session) -> i32 {
             write(rank);
         }
         (NEXT.get().MPI_Session_finalize)(session)
+    }
+}
+
+/// Counts a call that writes the statistics before it does its work.
+fn count(name: &CStr) {
+    if let Some(number) = number_of(name) {
+        CALLS[number].number.fetch_add(1, Relaxed);
     }
 }
 
@@ -85,11 +183,29 @@ fn write(rank: i32) {
         return;
     };
     let mut text = String::new();
+    let (ticks, ns) = START.get().copied().unwrap_or_default();
+    let run_ns = clock::monotonic_ns().saturating_sub(ns);
+    let run_ticks = clock::ticks().wrapping_sub(ticks).max(1);
+    let in_ns = |ticks: u64| (ticks as f64 / run_ticks as f64 * run_ns as f64) as u64;
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "run.ns {run_ns}");
     for (name, calls) in NAMES.iter().zip(&CALLS) {
-        let calls = calls.load(Relaxed);
-        if calls > 0 {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "{} {calls}", name.to_string_lossy());
+        let number = calls.number.load(Relaxed);
+        if number == 0 {
+            continue;
+        }
+        let name = name.to_string_lossy();
+        let ns = in_ns(calls.ticks.load(Relaxed));
+        let _ = writeln!(text, "{name} {number}\n{name}.ns {ns}");
+        let bytes = calls.bytes.load(Relaxed);
+        for (class, calls) in calls.sizes.iter().enumerate() {
+            let calls = calls.load(Relaxed);
+            if calls > 0 {
+                let _ = writeln!(text, "{name}.size.{class} {calls}");
+            }
+        }
+        if bytes > 0 {
+            let _ = writeln!(text, "{name}.bytes {bytes}");
         }
     }
     let layers = [datatypes::counts(), placement::counts()];

@@ -2,11 +2,9 @@
 //! What calls profiling tools.
 
 use std::mem::transmute;
-use std::sync::atomic::Ordering::Relaxed;
 
 use mpi_abi_sys::types::*;
 
-use crate::statistics::CALLS;
 use crate::table::Functions;
 use crate::tools;
 
@@ -23,15 +21,10 @@ macro_rules! wrappers {
             }
             through
         }),* };
-        /// The first tool where the program calls, which is counted, and the next tool where a tool does.
+        /// The first tool, or statistics before it, where the program calls, and the next tool where a tool does.
         pub(crate) static ENTER: Functions = Functions { $($name: {
             unsafe extern "C" fn enter($($argument: $kind),*) -> $result {
-                let functions = if tools::in_program() {
-                    CALLS[$number].fetch_add(1, Relaxed);
-                    tools::ENTERED.get()
-                } else {
-                    &THROUGH
-                };
+                let functions = if tools::in_program() { tools::ENTERED.get() } else { &THROUGH };
                 // SAFETY: the caller's arguments.
                 unsafe { (functions.$name)($($passed),*) }
             }
