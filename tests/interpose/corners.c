@@ -176,10 +176,106 @@ static void handles_of_threads_are_their_own(void)
     MPI_Type_free(&type);
 }
 
+enum { USERS = 8, ELEMENTS = 400000 };
+
+static pthread_barrier_t together;
+static MPI_Comm of_users[USERS];
+
+/* Sends blocks of a length that no other thread has. */
+static void *use_a_type(void *number)
+{
+    int user = (int)(size_t)number, length = 1 << user;
+    static char from[USERS][4096], to[USERS][4096];
+    MPI_Datatype type;
+    MPI_Type_vector(8, length, 2 * length, MPI_BYTE, &type);
+    MPI_Type_commit(&type);
+    memset(from[user], user + 1, sizeof from[user]);
+    pthread_barrier_wait(&together);
+    MPI_Sendrecv(from[user], 1, type, 0, 0, to[user], 1, type, 0, 0, of_users[user], MPI_STATUS_IGNORE);
+    CHECK(to[user][14 * length] == user + 1);
+    MPI_Type_free(&type);
+    return NULL;
+}
+
+/* What a class of types costs is measured when it is used first, by several threads at once. */
+static void first_uses_at_once(void)
+{
+    pthread_t threads[USERS];
+    pthread_barrier_init(&together, NULL, USERS);
+    for (int i = 0; i < USERS; i++)
+        MPI_Comm_dup(MPI_COMM_SELF, &of_users[i]);
+    for (size_t i = 0; i < USERS; i++)
+        pthread_create(&threads[i], NULL, use_a_type, (void *)i);
+    for (int i = 0; i < USERS; i++) {
+        pthread_join(threads[i], NULL);
+        MPI_Comm_free(&of_users[i]);
+    }
+    pthread_barrier_destroy(&together);
+}
+
+static int arrived[2 * ELEMENTS], sent[2 * ELEMENTS];
+static MPI_Request looked_at;
+
+static void *look(void *unused)
+{
+    int flag = 0;
+    (void)unused;
+    pthread_barrier_wait(&together);
+    while (!flag)
+        MPI_Request_get_status(looked_at, &flag, MPI_STATUS_IGNORE);
+    CHECK(arrived[2 * (ELEMENTS - 1)] == 1);
+    return NULL;
+}
+
+/* A thread that sees the flag sees the data. */
+static void two_threads_look(void)
+{
+    MPI_Datatype type = strided(ELEMENTS);
+    for (int i = 0; i < 2 * ELEMENTS; i++)
+        sent[i] = 1;
+    pthread_barrier_init(&together, NULL, 3);
+    for (int round = 0; round < 5; round++) {
+        pthread_t threads[2];
+        MPI_Request request;
+        memset(arrived, 0, sizeof arrived);
+        MPI_Irecv(arrived, 1, type, 0, 0, MPI_COMM_SELF, &looked_at);
+        for (int i = 0; i < 2; i++)
+            pthread_create(&threads[i], NULL, look, NULL);
+        pthread_barrier_wait(&together);
+        MPI_Isend(sent, 1, type, 0, 0, MPI_COMM_SELF, &request);
+        for (int i = 0; i < 2; i++)
+            pthread_join(threads[i], NULL);
+        MPI_Wait(&looked_at, MPI_STATUS_IGNORE);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    pthread_barrier_destroy(&together);
+    MPI_Type_free(&type);
+}
+
+/* Libraries give a structure different bounds when a member has bounds of its own; the data are the same. */
+static void structures_of_resized_members(void)
+{
+    double from[32], to[32] = {0};
+    MPI_Datatype wide, type;
+    int lengths[] = {1, 1};
+    MPI_Aint places[] = {0, 100};
+    MPI_Type_create_resized(MPI_DOUBLE, 0, 16, &wide);
+    MPI_Type_create_struct(2, lengths, places, (MPI_Datatype[]){wide, MPI_INT}, &type);
+    MPI_Type_commit(&type);
+    for (int i = 0; i < 32; i++)
+        from[i] = i + 1;
+    MPI_Sendrecv(from, 1, type, 0, 0, to, 1, type, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    CHECK(to[0] == 1 && memcmp((char *)to + 100, (char *)from + 100, 4) == 0 && to[1] == 0);
+    MPI_Type_free(&wide);
+    MPI_Type_free(&type);
+}
+
 int main(int argc, char **argv)
 {
     int key, provided;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    if (provided == MPI_THREAD_MULTIPLE)
+        first_uses_at_once();
     MPI_Comm_create_keyval(copy, MPI_COMM_NULL_DELETE_FN, &key, 0);
     MPI_Comm_set_attr(MPI_COMM_SELF, key, 0);
     inner_types_end();
@@ -188,6 +284,9 @@ int main(int argc, char **argv)
     profiling_names_complete();
     if (provided == MPI_THREAD_MULTIPLE)
         handles_of_threads_are_their_own();
+    if (provided == MPI_THREAD_MULTIPLE)
+        two_threads_look();
+    structures_of_resized_members();
     CHECK(copied == 0);
     if (wrong == 0)
         printf("PASS\n");

@@ -9,6 +9,7 @@ use mpi_abi_sys::types::*;
 use super::buffer::Buffer;
 use super::calls::{calls, entry};
 use super::elements::Elements;
+use super::instead::Instead;
 use super::layer::NEXT;
 use super::leaf;
 use super::status::Unwritten as _;

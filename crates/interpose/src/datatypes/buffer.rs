@@ -7,10 +7,9 @@ use layout_cuda::CudaError;
 use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::*;
 
-use super::data::{Data, handled};
-use super::own;
+use super::data::Data;
+use super::instead::{Instead, raised, refused};
 use super::pool::Temporary;
-use crate::raise::raise;
 use crate::table::REAL;
 
 /// Data of the program, and their packed form.
@@ -23,9 +22,10 @@ pub(super) struct Buffer {
 
 impl Buffer {
     /// Data of messages of a communicator with memory for them, if there is as much.
-    pub(super) fn new(data: Data, comm: MPI_Comm) -> Option<Self> {
-        let packed = data.temporary()?;
-        Some(Self { data, packed, comm })
+    pub(super) fn new(data: Data, comm: MPI_Comm) -> Result<Self, Instead> {
+        let packed = data.temporary().map_err(|error| refused(&error, comm))?;
+        let packed = packed.ok_or(Instead::Library)?;
+        Ok(Self { data, packed, comm })
     }
 
     /// Where the packed data begin.
@@ -43,14 +43,15 @@ impl Buffer {
         self.data.bytes() as MPI_Count
     }
 
-    /// The same with the program's data packed; `None` where the library has to pack them.
+    /// The same with the program's data packed.
     ///
     /// # Safety
     /// The program's buffer is as its call says.
-    pub(super) unsafe fn packed(self) -> Option<Self> {
+    pub(super) unsafe fn packed(self) -> Result<Self, Instead> {
         // SAFETY: the caller's promise.
-        handled(unsafe { self.data.pack(self.packed.address()) })?;
-        Some(self)
+        let packed = unsafe { self.data.pack(self.packed.address()) };
+        packed.map_err(|error| refused(&error, self.comm))?;
+        Ok(self)
     }
 
     /// Packs the program's data once more; the code of the call.
@@ -62,11 +63,14 @@ impl Buffer {
         self.code(unsafe { self.data.pack(self.packed.address()) })
     }
 
-    /// Unpacks what a receive has got by its status; the code of the call.
+    /// Unpacks what a receive has got by its status.
+    ///
+    /// # Errors
+    /// The driver's errors.
     ///
     /// # Safety
     /// The program's buffer is as its call says, and the status that of a receive that has ended well.
-    pub(super) unsafe fn unpack_received(&self, status: &MPI_Status) -> i32 {
+    pub(super) unsafe fn unpack(&self, status: &MPI_Status) -> Result<(), CudaError> {
         let (mut bytes, mut is_cancelled) = (0, 0);
         let library = REAL.get();
         // SAFETY: a status, and places of this function.
@@ -78,22 +82,27 @@ impl Buffer {
         };
         if codes == [mpi::MPI_SUCCESS; 2] && is_cancelled == 0 && bytes > 0 {
             // SAFETY: the caller's promise.
-            return self.code(unsafe { self.data.unpack(bytes as usize, self.packed.address()) });
+            unsafe { self.data.unpack(bytes as usize, self.packed.address())? };
         }
-        mpi::MPI_SUCCESS
+        Ok(())
+    }
+
+    /// The same; the code of the call.
+    ///
+    /// # Safety
+    /// As for [`Self::unpack`].
+    pub(super) unsafe fn unpack_received(&self, status: &MPI_Status) -> i32 {
+        // SAFETY: the caller's promise.
+        self.code(unsafe { self.unpack(status) })
+    }
+
+    /// The communicator of the messages.
+    pub(super) const fn comm(&self) -> MPI_Comm {
+        self.comm
     }
 
     /// The code of a call for which a GPU had to pack or unpack when the library could not do it any more.
     fn code(&self, result: Result<(), CudaError>) -> i32 {
-        let Err(error) = result else {
-            return mpi::MPI_SUCCESS;
-        };
-        let why = format!("datatypes: the buffer is in the memory of a GPU: {error}");
-        // That of a message is assumed, which a program with sessions alone does not have.
-        if self.comm != mpi::MPI_COMM_WORLD || own::is_world() {
-            // SAFETY: a communicator that the library has.
-            unsafe { raise(self.comm, mpi::MPI_ERR_BUFFER, &why) };
-        }
-        mpi::MPI_ERR_BUFFER
+        result.map_or_else(|error| raised(&error, self.comm), |()| mpi::MPI_SUCCESS)
     }
 }

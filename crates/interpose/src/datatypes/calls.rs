@@ -20,7 +20,7 @@ macro_rules! entry {
 }
 
 /// Defines calls with one buffer as `(type of the buffer; further parameters; the last one) buffer => run; MPI_X MPI_X_c, ...;`. Data of
-/// predefined types pass, and those for which there is no buffer. Else `run` gets the buffer, the last parameter, and a
+/// predefined types pass, and those that are the library's. Else `run` gets the buffer, the last parameter, and a
 /// function that calls the library with the packed data and a last parameter.
 macro_rules! calls {
     (@each $parameters:tt $buffer:tt $run:tt $($small:ident $large:ident),*) => {
@@ -34,8 +34,10 @@ macro_rules! calls {
             if leaf::passes(datatype),
             else {
                 let next = NEXT.get();
-                let Some(buffer) = $buffer(Elements::new(base, count, datatype)) else {
-                    return (next.$small)(base, count, datatype, $($name,)* $last);
+                let buffer = match $buffer(Elements::new(base, count, datatype)) {
+                    Ok(buffer) => buffer,
+                    Err(Instead::Library) => return (next.$small)(base, count, datatype, $($name,)* $last),
+                    Err(Instead::Error(code)) => return code,
                 };
                 let (address, bytes, count) = (buffer.address(), buffer.int(), buffer.count());
                 $run(buffer, $last, |$last: $last_kind| match bytes {
@@ -49,8 +51,10 @@ macro_rules! calls {
             if leaf::passes(datatype),
             else {
                 let next = NEXT.get();
-                let Some(buffer) = $buffer(Elements::new(base, count, datatype)) else {
-                    return (next.$large)(base, count, datatype, $($name,)* $last);
+                let buffer = match $buffer(Elements::new(base, count, datatype)) {
+                    Ok(buffer) => buffer,
+                    Err(Instead::Library) => return (next.$large)(base, count, datatype, $($name,)* $last),
+                    Err(Instead::Error(code)) => return code,
                 };
                 let (address, count) = (buffer.address(), buffer.count());
                 $run(buffer, $last, |$last: $last_kind| {

@@ -11,7 +11,7 @@ use super::calls::entry;
 use super::layer::NEXT;
 use super::pending::{self, Operation};
 use super::status::Unwritten as _;
-use crate::table::Functions;
+use crate::table::{Functions, REAL};
 
 /// The functions of this file over the next ones.
 pub(super) fn over(next: Functions) -> Functions {
@@ -91,11 +91,11 @@ unsafe fn all(
     // SAFETY: the program's arguments.
     unsafe {
         let number = usize::try_from(requests.0).unwrap_or(0);
-        let mut it = Call::begin(requests, statuses, number);
+        let mut it = Call::begin(requests, statuses, number, remain);
         let code = call(it.statuses());
         let is_set = |flag: *const i32| !flag.is_null() && *flag != 0;
         let are_complete = code != mpi::MPI_SUCCESS || flag.is_none_or(is_set);
-        it.end(code, remain, |at| are_complete.then_some(at))
+        it.end(code, |at| are_complete.then_some(at))
     }
 }
 
@@ -113,12 +113,12 @@ unsafe fn any(
     }
     // SAFETY: the program's arguments.
     unsafe {
-        let mut it = Call::begin(requests, status, 1);
+        let mut it = Call::begin(requests, status, 1, remain);
         *index = mpi::MPI_UNDEFINED;
         let code = call(it.statuses());
         let is_found = flag.is_none_or(|flag| *flag != 0);
         let found = usize::try_from(*index).ok().filter(|_| is_found);
-        it.end(code, remain, |at| (Some(at) == found).then_some(0))
+        it.end(code, |at| (Some(at) == found).then_some(0))
     }
 }
 
@@ -136,11 +136,14 @@ unsafe fn some(
     }
     // SAFETY: the program's arguments. The call writes as many indices of requests that it has completed.
     unsafe {
-        let mut it = Call::begin(requests, statuses, usize::try_from(requests.0).unwrap_or(0));
+        let mut it = {
+            let number = usize::try_from(requests.0).unwrap_or(0);
+            Call::begin(requests, statuses, number, remain)
+        };
         *number = mpi::MPI_UNDEFINED;
         let code = call(it.statuses());
         let found = slice::from_raw_parts(indices, usize::try_from(*number).unwrap_or(0));
-        it.end(code, remain, |at| {
+        it.end(code, |at| {
             found.iter().position(|&index| index as usize == at)
         })
     }
@@ -159,11 +162,32 @@ unsafe fn request_free(request: *mut MPI_Request) -> i32 {
     }
 }
 
-/// An operation that a call has taken out: its place in the call's array, and its request.
+/// A request of this layer: its place in the call's array, and its operation, which the call has taken out unless it leaves the request.
 struct Taken {
     index: usize,
     request: MPI_Request,
-    operation: Operation,
+    operation: Option<Operation>,
+}
+
+impl Taken {
+    /// `None` of a request without an operation here.
+    fn new((index, &request): (usize, &MPI_Request), remain: bool) -> Option<Self> {
+        let operation = match remain {
+            true if !pending::is_receive(request) => return None,
+            true => None,
+            false => Some(pending::take(request)?),
+        };
+        Some(Self {
+            index,
+            request,
+            operation,
+        })
+    }
+
+    fn receives(&self) -> bool {
+        let operation = self.operation.as_ref();
+        operation.is_none_or(|it| it.received.is_some())
+    }
 }
 
 /// What calls of a thread need memory for.
@@ -186,11 +210,12 @@ struct Call {
 }
 
 impl Call {
-    /// Before the call, which writes at most `number` statuses.
+    /// Before the call, which writes at most `number` statuses; `remain` says that it frees no request.
     unsafe fn begin(
         (count, requests): (i32, *const MPI_Request),
         wanted: *mut MPI_Status,
         number: usize,
+        remain: bool,
     ) -> Self {
         pending::look_at_freed();
         let mut memory = MEMORY.try_with(RefCell::take).unwrap_or_default();
@@ -198,18 +223,11 @@ impl Call {
         if count > 0 && !requests.is_null() {
             // SAFETY: the program's array.
             let requests = unsafe { slice::from_raw_parts(requests, count as usize) };
-            let taken = requests.iter().enumerate().filter_map(|(index, &request)| {
-                let operation = pending::take(request)?;
-                Some(Taken {
-                    index,
-                    request,
-                    operation,
-                })
-            });
+            let requests = requests.iter().enumerate();
+            let taken = requests.filter_map(|request| Taken::new(request, remain));
             memory.taken.extend(taken);
         }
-        let mut taken = memory.taken.iter();
-        if taken.any(|it| it.operation.received.is_some()) {
+        if memory.taken.iter().any(Taken::receives) {
             memory.statuses.resize(number, MPI_Status::unwritten());
         }
         Self {
@@ -227,28 +245,39 @@ impl Call {
         }
     }
 
-    /// After the call, which has completed the requests that have a place among the statuses. `remain` says that it frees none. Gives
-    /// the call's code, or that of data that could not be unpacked.
-    unsafe fn end(
-        mut self,
-        mut code: i32,
-        remain: bool,
-        place: impl Fn(usize) -> Option<usize>,
-    ) -> i32 {
+    /// After the call, which has completed the requests that have a place among the statuses. Gives the call's code, or that of data that
+    /// could not be unpacked.
+    unsafe fn end(mut self, mut code: i32, place: impl Fn(usize) -> Option<usize>) -> i32 {
+        // The error of a call for one request is the call's, and not in the status.
+        let is_written = |status: &&MPI_Status| {
+            status.is_written() && (code == mpi::MPI_SUCCESS || has_statuses(code))
+        };
+        let mut unpacked = mpi::MPI_SUCCESS;
         for mut it in self.memory.taken.drain(..) {
             let status = place(it.index).and_then(|place| self.memory.statuses.get(place));
-            if let Some(status) = status.filter(|status| status.is_written()) {
+            if let Some(status) = status.filter(is_written) {
                 // SAFETY: the program's buffers, and a status of this request.
-                let unpacked = unsafe { it.operation.arrived(status) };
-                if code == mpi::MPI_SUCCESS {
-                    code = unpacked;
+                let code = unsafe {
+                    match &mut it.operation {
+                        Some(operation) => operation.arrived(status),
+                        None => pending::arrived(it.request, status),
+                    }
+                };
+                if unpacked == mpi::MPI_SUCCESS {
+                    unpacked = code;
                 }
             }
+            let Some(operation) = it.operation else {
+                continue;
+            };
             // SAFETY: the program's array.
             let is_same = unsafe { *self.requests.add(it.index) } == it.request;
-            if remain || it.operation.is_persistent || is_same {
-                pending::put(it.request, it.operation);
+            if operation.is_persistent || is_same {
+                pending::put(it.request, operation);
             }
+        }
+        if code == mpi::MPI_SUCCESS {
+            code = unpacked;
         }
         for (index, status) in self.memory.statuses.iter().enumerate() {
             if !self.wanted.is_null() {
@@ -260,4 +289,12 @@ impl Call {
         drop(MEMORY.try_with(|memory| memory.replace(self.memory)));
         code
     }
+}
+
+/// Whether an error is one of several requests, whose own errors are in their statuses.
+fn has_statuses(code: i32) -> bool {
+    let mut class = 0;
+    // SAFETY: a code of the library, and a place of this function.
+    let found = unsafe { (REAL.get().MPI_Error_class)(code, &raw mut class) };
+    found == mpi::MPI_SUCCESS && class == mpi::MPI_ERR_IN_STATUS
 }

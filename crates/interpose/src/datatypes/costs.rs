@@ -6,8 +6,8 @@
 //! pack messages in pieces, some of them much slower.
 
 use std::ops::Range;
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
 use layout::Layout;
@@ -33,10 +33,10 @@ pub(super) fn set_path(path: Path, is_verbose: bool) {
 
 /// Whether the library packs a type in the same way.
 pub(super) fn is_possible(datatype: MPI_Datatype, it: &Decoded) -> bool {
-    it.is_exact
-        && own::comm().is_some_and(|comm| {
-            wire::is_shared(comm) && (!it.is_doubtful || wire::agrees(datatype, &it.layout, comm))
-        })
+    own::comm().is_some_and(|comm| {
+        let is_known = it.is_exact && !it.is_doubtful;
+        wire::is_shared(comm) && (is_known || wire::agrees(datatype, &it.layout, comm))
+    })
 }
 
 /// The numbers of bytes for which messages of a type are packed here; the library packs the others.
@@ -48,6 +48,9 @@ pub(super) fn packed_here(it: &Decoded) -> Range<usize> {
         () => cheaper(it),
     }
 }
+
+/// Held by the thread that measures.
+static MEASURING: Mutex<()> = Mutex::new(());
 
 /// Lengths of blocks, as powers of two.
 const RUNS: usize = 15;
@@ -66,6 +69,8 @@ fn cheaper(it: &Decoded) -> Range<usize> {
     let run = (it.layout.size() / it.blocks.max(1)).max(1);
     let class = (run.ilog2() as usize).min(RUNS - 1);
     let from = FROM[usize::from(it.is_listed)][class].get_or_init(|| {
+        // Threads that measure other classes would get these messages.
+        let _alone = MEASURING.lock();
         let comm = own::comm()?;
         let kind = Kind::new(1 << class, it.is_listed);
         let times = SIZES.map(|size| kind.timed(size, comm));

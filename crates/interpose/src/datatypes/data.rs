@@ -6,10 +6,12 @@ use std::ptr;
 use std::sync::Arc;
 
 use layout_cuda::{CudaError, Gpu};
+use mpi_abi_sys::types::MPI_Comm;
 
 use super::counts;
 use super::device::{self, Owner};
 use super::elements::Known;
+use super::instead::{Instead, refused};
 use super::pool::Temporary;
 use super::region::Region;
 use super::route::{self, Route};
@@ -37,11 +39,18 @@ impl Data {
         }
     }
 
-    /// Elements in the memory of a GPU; `None` if its kernels cannot pack them.
-    pub(super) fn on_gpu(gpu: &'static Gpu, base: *const c_void, known: &Known) -> Option<Self> {
-        let region = handled(Region::elements(gpu, base.addr(), &known.of))?;
+    /// Elements in the memory of a GPU.
+    ///
+    /// # Errors
+    /// When its kernels cannot pack them.
+    pub(super) fn on_gpu(
+        gpu: &'static Gpu,
+        base: *const c_void,
+        known: &Known,
+    ) -> Result<Self, CudaError> {
+        let region = Region::elements(gpu, base.addr(), &known.of)?;
         let route = route::choose(known.bytes, known.of.block());
-        Some(Self {
+        Ok(Self {
             place: Place::Gpu(region, route),
             bytes: known.bytes,
         })
@@ -60,19 +69,19 @@ impl Data {
         self.bytes
     }
 
-    /// Memory for their packed bytes, if there is as much.
-    pub(super) fn temporary(&self) -> Option<Temporary> {
+    /// Memory for their packed bytes; `None` where the host does not have as much.
+    ///
+    /// # Errors
+    /// The driver's errors, as for all the following.
+    pub(super) fn temporary(&self) -> Result<Option<Temporary>, CudaError> {
         match &self.place {
-            Place::Host(..) => Temporary::new(self.bytes),
-            Place::Gpu(region, Route::Oneshot) => handled(region.pinned(self.bytes)),
-            Place::Gpu(region, Route::Device) => handled(region.on_device(self.bytes)),
+            Place::Host(..) => Ok(Temporary::new(self.bytes)),
+            Place::Gpu(region, Route::Oneshot) => region.pinned(self.bytes).map(Some),
+            Place::Gpu(region, Route::Device) => region.on_device(self.bytes).map(Some),
         }
     }
 
     /// Packs them.
-    ///
-    /// # Errors
-    /// The driver's errors, as for all the following.
     ///
     /// # Safety
     /// The data are as the program's call says, and `to` is their [`Self::temporary`].
@@ -109,61 +118,55 @@ impl Data {
         Ok(())
     }
 
-    /// Packs them into memory of the program; `None` where the library does it.
+    /// Packs them into memory of the program; `comm` is that of the call.
     ///
     /// # Safety
     /// The data are as the program's call says, and `to` has room for them.
-    pub(super) unsafe fn pack_to(&self, to: *mut u8) -> Option<()> {
+    pub(super) unsafe fn pack_to(&self, to: *mut u8, comm: MPI_Comm) -> Result<(), Instead> {
         let owner = device::owner(to);
         // SAFETY: the caller's promise.
         unsafe {
             match (&self.place, owner) {
                 (Place::Host(base, of), Owner::Host) => pack(of, *base, self.bytes, to),
                 (Place::Host(..), _) | (_, Owner::Other) => {
-                    counts::add(&counts::DEVICE, 1);
-                    return None;
+                    return Err(refused(&"the packed bytes are in other memory", comm));
                 }
                 (Place::Gpu(region, _), _) => {
-                    handled(region.pack_to(self.bytes, to, owner))?;
+                    let packed = region.pack_to(self.bytes, to, owner);
+                    packed.map_err(|error| refused(&error, comm))?;
                     count(to_memory_of(owner), &counts::PACKED, self.bytes);
                 }
             }
         }
-        Some(())
+        Ok(())
     }
 
-    /// Unpacks them from memory of the program; `None` where the library does it.
+    /// Unpacks them from memory of the program; `comm` is that of the call.
     ///
     /// # Safety
     /// The data are as the program's call says, and `from` has as many bytes.
-    pub(super) unsafe fn unpack_from(&self, from: *const u8) -> Option<()> {
+    pub(super) unsafe fn unpack_from(
+        &self,
+        from: *const u8,
+        comm: MPI_Comm,
+    ) -> Result<(), Instead> {
         let owner = device::owner(from);
         // SAFETY: the caller's promise.
         unsafe {
             match (&self.place, owner) {
                 (Place::Host(base, of), Owner::Host) => unpack(of, *base, self.bytes, from),
                 (Place::Host(..), _) | (_, Owner::Other) => {
-                    counts::add(&counts::DEVICE, 1);
-                    return None;
+                    return Err(refused(&"the packed bytes are in other memory", comm));
                 }
                 (Place::Gpu(region, _), _) => {
-                    handled(region.unpack_from(self.bytes, from, owner))?;
+                    let unpacked = region.unpack_from(self.bytes, from, owner);
+                    unpacked.map_err(|error| refused(&error, comm))?;
                     count(to_memory_of(owner), &counts::UNPACKED, self.bytes);
                 }
             }
         }
-        Some(())
+        Ok(())
     }
-}
-
-/// What a driver has done; without that the library gets the data, and a line says why.
-pub(super) fn handled<T>(result: Result<T, CudaError>) -> Option<T> {
-    result
-        .inspect_err(|error| {
-            device::report(error);
-            counts::add(&counts::DEVICE, 1);
-        })
-        .ok()
 }
 
 const fn to_memory_of(owner: Owner) -> Route {

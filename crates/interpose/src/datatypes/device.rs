@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who owns data: the processor, or a GPU. Only a driver that the process has loaded by itself is asked, whenever it was loaded;
-//! without one no call of a driver is made.
+//! Who owns data: the processor, or a GPU. Only a driver that the process has loaded by itself is asked, whenever it was loaded
+//! and initialised; without one no call of a driver is made.
 
 use std::ffi::c_void;
+use std::fmt::Display;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Once, OnceLock};
 
@@ -37,13 +38,10 @@ fn driver() -> Option<&'static Driver> {
     if WITHOUT.load(Relaxed) == loaded {
         return None;
     }
-    if Driver::is_loaded() {
-        match sys::signals::keeping_actions(Driver::get) {
-            Ok(driver) => return Some(FOUND.get_or_init(|| driver)),
-            // A driver without a GPU or that refuses to start has no memory.
-            Err(error @ CudaError::OldDriver { .. }) => report(error),
-            Err(_) => {}
-        }
+    match sys::signals::keeping_actions(Driver::loaded) {
+        Some(Ok(driver)) => return Some(FOUND.get_or_init(|| driver)),
+        Some(Err(error)) => report(error),
+        None => {}
     }
     WITHOUT.store(loaded, Relaxed);
     None
@@ -106,7 +104,7 @@ pub(super) fn is_device(address: *const u8) -> bool {
 }
 
 /// Says once why data in the memory of a GPU are left to the library.
-pub(super) fn report(error: &CudaError) {
+pub(super) fn report(error: &dyn Display) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         say(&format!(

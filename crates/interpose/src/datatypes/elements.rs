@@ -11,6 +11,7 @@ use mpi_abi_sys::types::*;
 use super::buffer::Buffer;
 use super::data::Data;
 use super::device::{self, Owner};
+use super::instead::{Instead, refused};
 use super::types::{self, Type};
 use super::{counts, leaf, route};
 use crate::sizes;
@@ -60,21 +61,21 @@ impl Elements {
         }
     }
 
-    /// A buffer for data that are sent to a rank of a communicator; `None` where the library packs them.
+    /// A buffer for data that are sent to a rank of a communicator.
     #[inline]
-    pub(super) fn to_send(self, rank: i32, comm: MPI_Comm) -> Option<Buffer> {
+    pub(super) fn to_send(self, rank: i32, comm: MPI_Comm) -> Result<Buffer, Instead> {
         if leaf::passes(self.datatype) || rank == mpi::MPI_PROC_NULL {
-            return None;
+            return Err(Instead::Library);
         }
-        Buffer::new(self.data(Access::Read)?, comm)
+        Buffer::new(self.data(Access::Read, comm)?, comm)
     }
 
-    /// A packed buffer for data that are sent to a rank; `None` where the library packs them.
+    /// A packed buffer for data that are sent to a rank.
     ///
     /// # Safety
     /// The elements are the program's arguments.
     #[inline]
-    pub(super) unsafe fn packed(self, rank: i32, comm: MPI_Comm) -> Option<Buffer> {
+    pub(super) unsafe fn packed(self, rank: i32, comm: MPI_Comm) -> Result<Buffer, Instead> {
         // SAFETY: the caller's promise.
         unsafe { self.to_send(rank, comm)?.packed() }
     }
@@ -87,17 +88,17 @@ impl Elements {
         }
     }
 
-    /// A buffer for data that are received from a rank; `None` where the library unpacks them.
+    /// A buffer for data that are received from a rank.
     #[inline]
-    pub(super) fn to_receive(self, rank: i32, comm: MPI_Comm) -> Option<Buffer> {
+    pub(super) fn to_receive(self, rank: i32, comm: MPI_Comm) -> Result<Buffer, Instead> {
         if leaf::passes(self.datatype) || rank == mpi::MPI_PROC_NULL {
-            return None;
+            return Err(Instead::Library);
         }
-        Buffer::new(self.data(Access::Write)?, comm)
+        Buffer::new(self.data(Access::Write, comm)?, comm)
     }
 
     /// The same for a message that was probed, whose communicator this layer does not know.
-    pub(super) fn to_receive_message(self) -> Option<Buffer> {
+    pub(super) fn to_receive_message(self) -> Result<Buffer, Instead> {
         self.to_receive(mpi::MPI_ANY_SOURCE, mpi::MPI_COMM_WORLD)
     }
 
@@ -105,45 +106,44 @@ impl Elements {
     ///
     /// # Safety
     /// The elements are the program's arguments.
-    pub(super) unsafe fn replaced(self, comm: MPI_Comm) -> Option<Buffer> {
+    pub(super) unsafe fn replaced(self, comm: MPI_Comm) -> Result<Buffer, Instead> {
         // SAFETY: the caller's promise.
         unsafe { self.to_receive(mpi::MPI_ANY_SOURCE, comm)?.packed() }
     }
 
     /// The data for MPI_Pack, into memory of the program.
-    pub(super) fn to_pack(self) -> Option<Data> {
-        self.data(Access::Read)
+    pub(super) fn to_pack(self, comm: MPI_Comm) -> Result<Data, Instead> {
+        self.data(Access::Read, comm)
     }
 
     /// The data for MPI_Unpack.
-    pub(super) fn to_unpack(self) -> Option<Data> {
-        self.data(Access::Write)
+    pub(super) fn to_unpack(self, comm: MPI_Comm) -> Result<Data, Instead> {
+        self.data(Access::Write, comm)
     }
 
-    /// The data of a message; `None` where the library packs them.
-    fn data(self, access: Access) -> Option<Data> {
+    /// The data of a call with a communicator.
+    fn data(self, access: Access, comm: MPI_Comm) -> Result<Data, Instead> {
         if leaf::is_predefined(self.datatype) {
-            return self.run();
+            return self.run().ok_or(Instead::Library);
         }
-        let known = self.possible()?;
+        let known = self.possible().ok_or(Instead::Library)?;
         let start = known.of.layout().contiguous_start(known.count);
+        let may = |known: Known| known.may(access).ok_or(Instead::Library);
         match known.owner(self.base, start.is_some()) {
             Owner::Host if start.is_some() || !known.of.is_packed_here(known.bytes) => {
                 counts::add(&counts::FASTER, 1);
-                None
+                Err(Instead::Library)
             }
-            Owner::Host => Some(Data::on_host(self.base, known.may(access)?)),
+            Owner::Host => Ok(Data::on_host(self.base, may(known)?)),
             Owner::Gpu(gpu) => match start {
                 Some(start) => {
                     let start = self.base.addr().wrapping_add_signed(start as isize);
-                    Some(Data::run(gpu, start, known.bytes))
+                    Ok(Data::run(gpu, start, known.bytes))
                 }
-                None => Data::on_gpu(gpu, self.base, &known.may(access)?),
+                None => Data::on_gpu(gpu, self.base, &may(known)?)
+                    .map_err(|error| refused(&error, comm)),
             },
-            Owner::Other => {
-                counts::add(&counts::DEVICE, 1);
-                None
-            }
+            Owner::Other => Err(refused(&NO_OWNER, comm)),
         }
     }
 
@@ -187,6 +187,10 @@ impl Elements {
         Some(Known { of, count, bytes })
     }
 }
+
+/// Why elements without an owner are refused.
+const NO_OWNER: &str =
+    "the data begin and end in different memory, or the driver does not say in which";
 
 /// Most bytes that are packed.
 pub(super) const MOST_BYTES: usize = 1 << 48;

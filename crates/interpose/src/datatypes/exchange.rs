@@ -11,6 +11,7 @@ use mpi_abi_sys::types::*;
 use super::blocking::received;
 use super::calls::entry;
 use super::elements::Elements;
+use super::instead::Instead;
 use super::layer::NEXT;
 use super::leaf;
 use super::pending::{Operation, keep};
@@ -31,6 +32,17 @@ pub(super) fn over(next: Functions) -> Functions {
 
 /// One direction: the elements, a rank and a tag.
 type Side = (Elements, i32, i32);
+
+/// The buffer of a side that is packed here, if it is; the call ends with an error that was raised.
+macro_rules! here {
+    ($buffer:expr) => {
+        match $buffer {
+            Ok(buffer) => Some(buffer),
+            Err(Instead::Library) => None,
+            Err(Instead::Error(code)) => return code,
+        }
+    };
+}
 
 /// Calls in either width: `int` counts where the call has those and they suffice.
 macro_rules! either {
@@ -53,8 +65,8 @@ unsafe fn sendrecv(
     let next = NEXT.get();
     // SAFETY: the program's arguments; packed data have as many bytes as are passed.
     unsafe {
-        let sent = outgoing.packed(dest, comm);
-        let arriving = incoming.to_receive(source, comm);
+        let sent = here!(outgoing.packed(dest, comm));
+        let arriving = here!(incoming.to_receive(source, comm));
         let (from, from_count, from_type) = outgoing.part(sent.as_ref());
         let (to, to_count, to_type) = incoming.part(arriving.as_ref());
         let call = |status| {
@@ -89,7 +101,7 @@ unsafe fn isendrecv(
     let next = NEXT.get();
     // SAFETY: as above.
     unsafe {
-        let sent = outgoing.packed(dest, comm);
+        let sent = here!(outgoing.packed(dest, comm));
         let (from, from_count, from_type) = outgoing.part(sent.as_ref());
         let (to, to_count, to_type) = incoming.part(None);
         let call = |request| {
@@ -124,7 +136,7 @@ unsafe fn sendrecv_replace(
     let next = NEXT.get();
     // SAFETY: as above.
     unsafe {
-        let buffer = elements.replaced(comm);
+        let buffer = here!(elements.replaced(comm));
         let (data, count, datatype) = elements.part(buffer.as_ref());
         let call = |status| {
             either!(

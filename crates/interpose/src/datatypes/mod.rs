@@ -24,6 +24,7 @@ mod device;
 mod elements;
 mod exchange;
 mod group;
+mod instead;
 mod layer;
 mod leaf;
 mod nonblocking;

@@ -69,8 +69,13 @@ fn of_self() -> Option<Own> {
     // Unlike a duplicate it has no attributes of the program.
     // SAFETY: a place of this function; a call of this rank alone.
     let code = unsafe { (REAL.get().MPI_Comm_split)(mpi::MPI_COMM_SELF, 0, 0, &raw mut comm) };
+    if code != mpi::MPI_SUCCESS {
+        return None;
+    }
+    // SAFETY: made above. What this layer tries must not end the program.
+    unsafe { (REAL.get().MPI_Comm_set_errhandler)(comm, mpi::MPI_ERRORS_RETURN) };
     let session = mpi::MPI_SESSION_NULL;
-    (code == mpi::MPI_SUCCESS).then_some(Own { comm, session })
+    Some(Own { comm, session })
 }
 
 /// In a session of this layer's own: those of the program end when it wants.

@@ -8,6 +8,7 @@ use mpi_abi_sys::types::*;
 
 use super::calls::entry;
 use super::elements::Elements;
+use super::instead::Instead;
 use super::layer::NEXT;
 use super::leaf;
 use crate::table::Functions;
@@ -38,30 +39,32 @@ fn place(
     (position >= 0 && end <= size && !buffer.is_null()).then_some(place)
 }
 
-/// Packs elements; the bytes. `None` where the library does it.
+/// Packs elements; the bytes.
 unsafe fn packed(
     elements: Elements,
     (to, size): (*mut c_void, MPI_Count),
     position: MPI_Count,
-) -> Option<usize> {
-    let data = elements.to_pack()?;
-    let to = place(to, size, position, data.bytes())?;
+    comm: MPI_Comm,
+) -> Result<usize, Instead> {
+    let data = elements.to_pack(comm)?;
+    let to = place(to, size, position, data.bytes()).ok_or(Instead::Library)?;
     // SAFETY: the program's elements, and room in its buffer.
-    unsafe { data.pack_to(to)? };
-    Some(data.bytes())
+    unsafe { data.pack_to(to, comm)? };
+    Ok(data.bytes())
 }
 
-/// Unpacks elements; the bytes. `None` where the library does it.
+/// Unpacks elements; the bytes.
 unsafe fn unpacked(
     elements: Elements,
     (from, size): (*const c_void, MPI_Count),
     position: MPI_Count,
-) -> Option<usize> {
-    let data = elements.to_unpack()?;
-    let from = place(from, size, position, data.bytes())?;
+    comm: MPI_Comm,
+) -> Result<usize, Instead> {
+    let data = elements.to_unpack(comm)?;
+    let from = place(from, size, position, data.bytes()).ok_or(Instead::Library)?;
     // SAFETY: the program's elements, and bytes of its buffer.
-    unsafe { data.unpack_from(from)? };
-    Some(data.bytes())
+    unsafe { data.unpack_from(from, comm)? };
+    Ok(data.bytes())
 }
 
 /// Defines MPI_Pack and MPI_Unpack in a width; data of predefined types pass.
@@ -75,12 +78,13 @@ macro_rules! packs {
             if leaf::passes(datatype) || position.is_null() || comm == mpi::MPI_COMM_NULL,
             else {
                 let elements = Elements::new(from, count, datatype);
-                match packed(elements, (to, size.into()), (*position).into()) {
-                    Some(bytes) => {
+                match packed(elements, (to, size.into()), (*position).into(), comm) {
+                    Ok(bytes) => {
                         *position += bytes as $count;
                         mpi::MPI_SUCCESS
                     }
-                    None => (NEXT.get().$pack)(from, count, datatype, to, size, position, comm),
+                    Err(Instead::Error(code)) => code,
+                    Err(Instead::Library) => (NEXT.get().$pack)(from, count, datatype, to, size, position, comm),
                 }
             }
         }
@@ -92,12 +96,13 @@ macro_rules! packs {
             if leaf::passes(datatype) || position.is_null() || comm == mpi::MPI_COMM_NULL,
             else {
                 let elements = Elements::new(to, count, datatype);
-                match unpacked(elements, (from, size.into()), (*position).into()) {
-                    Some(bytes) => {
+                match unpacked(elements, (from, size.into()), (*position).into(), comm) {
+                    Ok(bytes) => {
                         *position += bytes as $count;
                         mpi::MPI_SUCCESS
                     }
-                    None => (NEXT.get().$unpack)(from, size, position, to, count, datatype, comm),
+                    Err(Instead::Error(code)) => code,
+                    Err(Instead::Library) => (NEXT.get().$unpack)(from, size, position, to, count, datatype, comm),
                 }
             }
         }

@@ -5,14 +5,19 @@
 //! has returned. So a call that may complete a request takes its operation out before, and puts it back if it lives on.
 
 use std::collections::HashMap;
+use std::mem::ManuallyDrop;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::time::{Duration, Instant};
 
+use layout_cuda::CudaError;
 use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::*;
 
 use super::buffer::Buffer;
+use super::instead::raised;
 use super::status::Unwritten as _;
+use crate::output::say;
 use crate::sync::AtomicUsize;
 use crate::table::REAL;
 
@@ -71,16 +76,30 @@ impl Operation {
         }
     }
 
-    /// Unpacks what has arrived, once; the code of the call.
+    /// Unpacks what has arrived, once.
+    ///
+    /// # Errors
+    /// The driver's errors.
     ///
     /// # Safety
     /// The program's buffers are as its calls say, and the operation has ended well with this status.
-    pub(super) unsafe fn arrived(&mut self, status: &MPI_Status) -> i32 {
+    unsafe fn unpacked(&mut self, status: &MPI_Status) -> Result<(), CudaError> {
         match &self.received {
             // SAFETY: the caller's promise.
-            Some(buffer) if std::mem::take(&mut self.is_owed) => unsafe {
-                buffer.unpack_received(status)
-            },
+            Some(buffer) if std::mem::take(&mut self.is_owed) => unsafe { buffer.unpack(status) },
+            _ => Ok(()),
+        }
+    }
+
+    /// The same; the code of the call.
+    ///
+    /// # Safety
+    /// As for [`Self::unpacked`].
+    pub(super) unsafe fn arrived(&mut self, status: &MPI_Status) -> i32 {
+        // SAFETY: the caller's promise.
+        let unpacked = unsafe { self.unpacked(status) };
+        match (&self.received, unpacked) {
+            (Some(buffer), Err(error)) => raised(&error, buffer.comm()),
             _ => mpi::MPI_SUCCESS,
         }
     }
@@ -149,6 +168,37 @@ pub(super) fn take(request: MPI_Request) -> Option<Operation> {
     Some(operation)
 }
 
+/// Whether a request receives data that are unpacked here.
+pub(super) fn is_receive(request: MPI_Request) -> bool {
+    let Ok(operations) = shard(request).lock() else {
+        return false;
+    };
+    let operation = operations.as_ref().and_then(|all| all.get(&request));
+    operation.is_some_and(|it| it.received.is_some())
+}
+
+/// Unpacks what has arrived of a request that lives on; the code of the call. A second thread that asks for the same request waits meanwhile.
+///
+/// # Safety
+/// As for [`Operation::arrived`].
+pub(super) unsafe fn arrived(request: MPI_Request, status: &MPI_Status) -> i32 {
+    let Ok(mut operations) = shard(request).lock() else {
+        return mpi::MPI_SUCCESS;
+    };
+    let Some(operation) = operations.as_mut().and_then(|all| all.get_mut(&request)) else {
+        return mpi::MPI_SUCCESS;
+    };
+    // SAFETY: the caller's promise.
+    let unpacked = unsafe { operation.unpacked(status) };
+    let comm = operation.received.as_ref().map(Buffer::comm);
+    // An error handler of the program may use requests.
+    drop(operations);
+    match (unpacked, comm) {
+        (Err(error), Some(comm)) => raised(&error, comm),
+        _ => mpi::MPI_SUCCESS,
+    }
+}
+
 /// Frees a request of the program; `None` where it is not one of this layer.
 ///
 /// # Safety
@@ -156,7 +206,7 @@ pub(super) fn take(request: MPI_Request) -> Option<Operation> {
 pub(super) unsafe fn free(request: &mut MPI_Request) -> Option<i32> {
     let mut operation = take(*request)?;
     // SAFETY: the caller's promise.
-    if !unsafe { end(request, &mut operation, false) } {
+    if !unsafe { end(request, &mut operation) } {
         keep_freed([(*request, operation)]);
     }
     *request = mpi::MPI_REQUEST_NULL;
@@ -182,16 +232,13 @@ fn take_freed() -> Vec<(MPI_Request, Operation)> {
     freed
 }
 
-/// Ends the operation of a freed request, if it is complete or may be waited for.
-unsafe fn end(request: &mut MPI_Request, operation: &mut Operation, may_wait: bool) -> bool {
-    let (mut flag, mut status) = (1, MPI_Status::unwritten());
+/// Ends the operation of a freed request, if it is complete.
+unsafe fn end(request: &mut MPI_Request, operation: &mut Operation) -> bool {
+    let (mut flag, mut status) = (0, MPI_Status::unwritten());
     let library = REAL.get();
     // SAFETY: a request that the program has given back, and places of this function.
     unsafe {
-        let code = match may_wait {
-            true => (library.MPI_Wait)(request, &raw mut status),
-            false => (library.MPI_Test)(request, &raw mut flag, &raw mut status),
-        };
+        let code = (library.MPI_Test)(request, &raw mut flag, &raw mut status);
         if flag == 0 {
             return false;
         }
@@ -212,15 +259,37 @@ pub(super) fn look_at_freed() {
         return;
     }
     // SAFETY: requests that the program has given back.
-    freed.retain_mut(|(request, operation)| unsafe { !end(request, operation, false) });
+    freed.retain_mut(|(request, operation)| unsafe { !end(request, operation) });
     keep_freed(freed);
 }
 
-/// Waits for the operations of freed requests, before MPI ends.
+/// How long freed requests may take to complete before MPI ends.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Completes the operations of freed requests, before MPI ends. Messages of a correct program have been sent by then and arrive soon; what has
+/// none is left to the library, as the program's own request would be.
 pub(super) fn finish_all() {
-    for (mut request, mut operation) in take_freed() {
-        // SAFETY: as above.
-        unsafe { end(&mut request, &mut operation, true) };
+    let start = Instant::now();
+    let mut freed = take_freed();
+    loop {
+        // SAFETY: requests that the program has given back.
+        freed.retain_mut(|(request, operation)| unsafe { !end(request, operation) });
+        if freed.is_empty() {
+            return;
+        }
+        if start.elapsed() > PATIENCE {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    let number = freed.len();
+    say(&format!(
+        "datatypes: {number} requests were freed and are not complete a second after MPI_Finalize was called: receives have got no data"
+    ));
+    for (mut request, operation) in freed {
+        // SAFETY: as above. The library keeps the packed bytes' address.
+        unsafe { (REAL.get().MPI_Request_free)(&raw mut request) };
+        let _kept = ManuallyDrop::new(operation);
     }
 }
 

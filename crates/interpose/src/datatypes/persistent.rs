@@ -8,6 +8,7 @@ use mpi_abi_sys::types::*;
 
 use super::calls::{calls, entry};
 use super::elements::Elements;
+use super::instead::Instead;
 use super::layer::NEXT;
 use super::leaf;
 use super::pending::{self, Operation, keep};

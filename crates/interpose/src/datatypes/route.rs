@@ -69,6 +69,15 @@ pub(super) fn is_wanted(is_contiguous: bool) -> bool {
     given.is_some_and(|it| it.path != Path::System && (it.stages_contiguous || !is_contiguous))
 }
 
+/// Whether the library takes memory of a GPU: what a setting says, else the library.
+pub(super) fn is_device_memory_taken() -> bool {
+    static TAKEN: OnceLock<bool> = OnceLock::new();
+    *TAKEN.get_or_init(|| {
+        let given = GIVEN.get().and_then(|given| given.takes_device);
+        given.unwrap_or_else(takes_device)
+    })
+}
+
 /// The way of so many bytes in blocks of a length.
 pub(super) fn choose(bytes: usize, block: usize) -> Route {
     static CHOICE: OnceLock<Choice> = OnceLock::new();
@@ -96,7 +105,7 @@ impl Choice {
         let Some(given) = GIVEN.get().filter(|it| it.path != Path::Oneshot) else {
             return Self::Always(Route::Oneshot);
         };
-        if !given.takes_device.unwrap_or_else(takes_device) {
+        if !is_device_memory_taken() {
             if given.path == Path::Device {
                 say(
                     "datatypes: the MPI library does not say that it takes memory of a GPU: oneshot instead of device",
