@@ -271,9 +271,12 @@ impl Injection {
             to_ns,
             gaps,
         };
-        ranges.insert(0, beyond(self.min_ns, low, below));
-        ranges.push(beyond(high, self.max_ns, above));
-        ranges.retain(|range| range.gaps > 0 || (low..high).contains(&range.from_ns));
+        if below > 0 {
+            ranges.insert(0, beyond(self.min_ns, low, below));
+        }
+        if above > 0 {
+            ranges.push(beyond(high, self.max_ns, above));
+        }
         ranges
     }
 }

@@ -4,9 +4,10 @@
 use crate::{Error, Model};
 
 /// Names and texts of the models that are shipped.
-pub const PRESETS: [(&str, &str); 2] = [
+pub const PRESETS: [(&str, &str); 3] = [
     ("tx2-cx4", include_str!("tx2-cx4.toml")),
     ("node", include_str!("node.toml")),
+    ("strong-scaling", include_str!("strong-scaling.toml")),
 ];
 
 /// A model that is shipped, by name.
