@@ -20,7 +20,7 @@ pub(super) fn settle(choice: &mut FabricChoice, bytes: u64, profile: &Profile) -
     let [control, startup, rate] = match choice.kind {
         Kind::Shm => SHM_ENTRIES.map(|(_, entry, _)| entry),
         Kind::Tcp => ["network/mpi/latency", "", "network/mpi/window"],
-        Kind::Emulated => return Vec::new(),
+        Kind::Emulated | Kind::Published => return Vec::new(),
     };
     let mut told = Vec::new();
     let mut take = |entry: &str, at: f64, what: &str| {
@@ -45,7 +45,7 @@ pub(super) fn settle(choice: &mut FabricChoice, bytes: u64, profile: &Profile) -
         // The rate is that of the bytes without what the copy takes in any case.
         let of_bytes = match choice.kind {
             Kind::Shm => ns - times.startup_ns,
-            Kind::Tcp | Kind::Emulated => ns,
+            Kind::Tcp | Kind::Emulated | Kind::Published => ns,
         };
         if of_bytes > 0.0 {
             // As many digits as a reader takes in.

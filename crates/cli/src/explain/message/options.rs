@@ -11,10 +11,11 @@ use crate::profile::ProfileOptions;
 /// Options of `rankpoint explain message`.
 #[derive(Args, Clone)]
 #[command(
-    after_help = "Fabrics: shm, tcp or emulated, with times if they are known:\n  \
+    after_help = "Fabrics: shm, tcp, emulated or published, with times if they are known:\n  \
         shm:c=300ns,r=0,a=200ns,b=10   within a node: rings, and cross-memory attach\n  \
         tcp:c=5.4us,r=5.4us,a=0,b=1.2  between nodes: one ordered endpoint, whose card reads and writes\n  \
-        emulated:c=1us,r=1us           separate channels for control messages and for data\n\
+        emulated:c=1us,r=1us           separate channels for control messages and for data\n  \
+        published:c=1us,r=1us          the same, and a read is a control message to an agent, which writes the data\n\
         c: a control message with its handling; r: until a read reaches its source; a: a copy of no bytes;\n\
         b: bytes per nanosecond; p: the same of chunks that both sides copy at once (twice b within a node).\n\
         Times that are not given come from the machine profile where it has them; the others are assumed.\n\n\
@@ -39,7 +40,7 @@ pub(crate) struct MessageOptions {
     /// For how long the receiver computes between the post of the receive and its wait, such as 200us
     #[arg(long, default_value = "0", value_parser = work_ns)]
     pub(super) work: u64,
-    /// shm, tcp or emulated, with times such as emulated:c=1us,r=1us
+    /// shm, tcp, emulated or published, with times such as emulated:c=1us,r=1us
     #[arg(long, default_value = "shm", value_parser = fabric)]
     pub(super) fabric: FabricChoice,
     /// As with RANKPOINT_RENDEZVOUS
@@ -83,6 +84,7 @@ pub(super) enum Kind {
     Shm,
     Tcp,
     Emulated,
+    Published,
 }
 
 /// A fabric and its times.
@@ -98,13 +100,14 @@ pub(crate) struct FabricChoice {
 }
 
 impl Kind {
-    const ALL: [Self; 3] = [Self::Shm, Self::Tcp, Self::Emulated];
+    const ALL: [Self; 4] = [Self::Shm, Self::Tcp, Self::Emulated, Self::Published];
 
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Shm => "shm",
             Self::Tcp => "tcp",
             Self::Emulated => "emulated",
+            Self::Published => "published",
         }
     }
 
@@ -120,6 +123,7 @@ impl Kind {
                 },
                 [1300.0, 1300.0, 0.0, 1.2],
             ),
+            Self::Published => (Fabric::PUBLISHED, [1300.0, 1300.0, 0.0, 1.2]),
         };
         FabricChoice {
             kind: self,
@@ -142,7 +146,7 @@ impl FabricChoice {
         let alone = self.times.bytes_per_ns;
         let usual = match self.kind {
             Kind::Shm => 2.0 * alone,
-            Kind::Tcp | Kind::Emulated => alone,
+            Kind::Tcp | Kind::Emulated | Kind::Published => alone,
         };
         Times {
             bytes_per_ns: self.chunks_per_ns.unwrap_or(usual),
@@ -157,7 +161,7 @@ pub(super) fn fabric(text: &str) -> Result<FabricChoice, String> {
     let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
     let kind = kind.ok_or_else(|| {
         format!(
-            "expected shm, tcp or emulated, perhaps with times such as :c=1us,r=1us, not {name:?}"
+            "expected shm, tcp, emulated or published, perhaps with times such as :c=1us,r=1us, not {name:?}"
         )
     })?;
     let mut choice = kind.choice();

@@ -13,7 +13,7 @@ pub(crate) fn run(options: &MessageOptions) -> Result<(), String> {
     let mut options = options.clone();
     let profile = match options.fabric.kind {
         // No node has been measured for it.
-        Kind::Emulated => None,
+        Kind::Emulated | Kind::Published => None,
         Kind::Shm | Kind::Tcp => options.profile.load_if_any()?,
     };
     let mut sources = Vec::new();
