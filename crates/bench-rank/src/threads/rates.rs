@@ -2,7 +2,7 @@
 //! Message rates of several threads at once. Twin of peer/threads.h.
 //!
 //! Each thread of a sending rank has one of a receiving rank as its partner. A sender sends a window of messages, waits for their
-//! requests and for the receiver's answer; puts are in [`super::puts`]. All windows of a repetition are between two readings of the clock; the data of windows before
+//! requests and for the receiver's answer; one-sided operations are in [`super::one_sided`]. All windows of a repetition are between two readings of the clock; the data of windows before
 //! and after them are verified. Where there are enough cores, each thread has its own.
 
 use std::sync::{Barrier, RwLock};
