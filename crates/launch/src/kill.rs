@@ -7,7 +7,9 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open, pidfd_send_signal,
+};
 
 use crate::processes;
 use sys::spawn::Guard;
@@ -39,6 +41,21 @@ pub(crate) fn signal_job<'a>(
         }
     }
     Ok(())
+}
+
+/// Sends a signal to the process group of a rank, an unreaped child, if it has left the job's group and leads one of its own, as setsid(1)
+/// does. The number stays its own until it is reaped.
+pub(crate) fn signal_own_group(rank: u32, number: i32) {
+    let leads = processes::leads_a_group(rank);
+    let (Some(pid), Some(signal)) = (
+        Pid::from_raw(rank.cast_signed()),
+        Signal::from_named_raw(number),
+    ) else {
+        return;
+    };
+    if leads && kill_process_group(pid, signal).is_err() {
+        let _ = signal_by_descriptor(pid, signal);
+    }
 }
 
 /// Kills one process, an unreaped child of this one; false when the system forbids it.

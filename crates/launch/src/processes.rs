@@ -78,6 +78,11 @@ pub(crate) fn members(group: i32) -> impl Iterator<Item = i32> {
     })
 }
 
+/// Whether a process leads a process group.
+pub(crate) fn leads_a_group(pid: u32) -> bool {
+    status(pid).is_some_and(|status| status.group == pid.cast_signed())
+}
+
 /// Whether a process or one that it has started runs or could run.
 pub(crate) fn is_runnable(pid: u32) -> bool {
     family(pid).into_iter().any(|pid| {

@@ -86,8 +86,11 @@ impl Started {
     /// # Errors
     /// When a rank cannot be signalled.
     pub(crate) fn signal(&self, signal: i32) -> io::Result<()> {
-        let alive = self.ranks.iter().filter(|rank| rank.exit.is_none());
-        let alive = alive.map(|rank| rank.life.as_ref().map(AsFd::as_fd));
+        let alive = || self.ranks.iter().filter(|rank| rank.exit.is_none());
+        for rank in alive() {
+            kill::signal_own_group(rank.child.id(), signal);
+        }
+        let alive = alive().map(|rank| rank.life.as_ref().map(AsFd::as_fd));
         kill::signal_job(&self.guard, alive, signal)
     }
 

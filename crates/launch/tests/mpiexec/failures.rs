@@ -33,6 +33,21 @@ fn death_by_signal_ends_the_job_with_one_sentence() {
     assert!(sentence.ends_with("ending the other 3 ranks"), "{sentence}");
 }
 
+/// A rank that leads a session of its own is no member of the job's process group.
+#[test]
+fn ranks_in_sessions_of_their_own_end_with_the_job() {
+    let script = "[ $RANKPOINT_LAUNCH_RANK = 0 ] && { sleep 0.3; kill -SEGV $$; }; \
+                  exec setsid sh -c 'echo $$; sleep 1000 & echo $!; wait'";
+    let done = shell("-n 2", script);
+    assert_eq!(done.code(), 128 + 11);
+    let started: Vec<&str> = done.out.split_whitespace().collect();
+    assert_eq!(started.len(), 2, "{done:?}");
+    for pid in started {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        assert!(stat.is_empty() || stat.contains(") Z "), "{stat}");
+    }
+}
+
 #[test]
 fn death_inside_mpi_names_the_signal() {
     let done = mpiexec(&players(&[], &["init park", "init die"]));
