@@ -67,7 +67,6 @@ pub(super) const CALLS: &[Call] = &[
     call(Group::Isend, "MPIX_Isend_noreq", "isend_noreq"),
     call(Group::Isend, "MPIX_Isend_nomatch", "isend_nomatch"),
     call(Group::Isend, "MPIX_Isend_all_opts", "isend_all_opts"),
-    call(Group::Isend, "MPIX_Isend_all_opts, inline", "isend_all_opts_inline"),
     call(Group::Isend, "MPI_Isend, permuted ranks", "isend_permuted"),
     call(Group::Isend, "MPIX_Isend_global, permuted ranks", "isend_global_permuted"),
     call(Group::Irecv, "MPI_Irecv", "irecv"),
