@@ -119,7 +119,11 @@ fn parts(words: &[OsString]) -> Result<Parts<'_>, String> {
     let at = rest.iter().position(|word| is_program(word));
     let at = at.ok_or_else(|| {
         let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-        format!("no word of '{}' is a program", words.join(" "))
+        format!(
+            "no word behind the launcher '{}' is a program: expected one as in `-- mpiexec ./program`, not '{}'",
+            words[0],
+            words.join(" ")
+        )
     })?;
     let counts = ["-n", "-np", "-c", "--n", "--np"];
     if let Some(word) = rest[..at]

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How often the program called each function, how long that took and how many bytes it named, and what the layers did: one file for
-//! each rank with lines `NAME NUMBER`, written by MPI_Finalize, and at the end of each session. A call that the program makes in a callback
+//! each rank with lines `NAME NUMBER`, written when MPI_Finalize and the end of each session return. A call that the program makes in a callback
 //! counts in the call around it, too.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::c_void;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -16,7 +16,7 @@ use sys::clock;
 use crate::output::say;
 use crate::settings::Settings;
 use crate::sync::AtomicU64;
-use crate::table::{COUNT, Functions, NAMES, Next, REAL, number_of};
+use crate::table::{COUNT, Functions, NAMES, Next, REAL};
 use crate::{datatypes, placement, sizes};
 
 /// What the program's calls of a function took.
@@ -128,36 +128,26 @@ macro_rules! timed {
 include!(concat!(env!("OUT_DIR"), "/timed.rs"));
 
 unsafe extern "C" fn finalize() -> i32 {
-    count(c"MPI_Finalize");
     let mut rank = 0;
     // SAFETY: MPI is initialised when it is finalised; if not, the code says so and the library reports the call below.
     unsafe {
         let code = (REAL.get().MPI_Comm_rank)(mpi::MPI_COMM_WORLD, &raw mut rank);
+        let result = (TIMED.MPI_Finalize)();
         if code == mpi::MPI_SUCCESS {
             write(rank);
         }
-        (NEXT.get().MPI_Finalize)()
+        result
     }
 }
 
 unsafe extern "C" fn session_finalize(session: *mut MPI_Session) -> i32 {
-    count(c"MPI_Session_finalize");
     // SAFETY: the program's argument.
     unsafe {
-        if !session.is_null()
-            && *session != mpi::MPI_SESSION_NULL
-            && let Some(rank) = rank_in(*session)
-        {
-            write(rank);
-        }
-        (NEXT.get().MPI_Session_finalize)(session)
-    }
-}
-
-/// Counts a call that writes the statistics before it does its work.
-fn count(name: &CStr) {
-    if let Some(number) = number_of(name) {
-        CALLS[number].number.fetch_add(1, Relaxed);
+        let is_session = !session.is_null() && *session != mpi::MPI_SESSION_NULL;
+        let rank = is_session.then(|| rank_in(*session)).flatten();
+        let result = (TIMED.MPI_Session_finalize)(session);
+        rank.inspect(|&rank| write(rank));
+        result
     }
 }
 

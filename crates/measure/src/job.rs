@@ -122,7 +122,10 @@ pub fn run_partly(
         })
     } else {
         end(&mut child);
-        Some(format!("{whole} was given up after {} s", limit.as_secs()))
+        Some(format!(
+            "{whole} was given up after {} s: other programs may take the cores, or --time-limit be too short",
+            limit.as_secs()
+        ))
     };
     let time = start.elapsed();
     let lines = lines.iter().filter(|line| line.starts_with('{'));

@@ -30,7 +30,7 @@ pub use library::version;
 pub(crate) use message::{Tags, WINDOW_TAG, Window};
 pub(crate) use partitions::Partitions;
 pub(crate) use persistent::PersistentReceive;
-pub(crate) use rma_stream::{NUMBER_BYTES, OneSided, RmaStream, WindowSharing};
+pub(crate) use rma_stream::{OneSided, RmaStream, WindowSharing};
 pub(crate) use stream::{Sharing, Stream};
 pub(crate) use tiles::TileWindow;
 pub(crate) use window::{PeerGroup, RmaWindow, STRIDED, WindowMemory};

@@ -13,9 +13,6 @@ use super::Mpi;
 use super::call::{call, exclusive, int, shared};
 use super::stream::{VCIS, text};
 
-/// Bytes of a number of MPI_Accumulate and MPI_Fetch_and_op.
-pub(crate) const NUMBER_BYTES: usize = 8;
-
 /// A one-sided operation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum OneSided {
@@ -213,7 +210,7 @@ impl RmaStream<'_> {
         count: usize,
     ) {
         let (start, size) = shared(data);
-        let numbers = size / NUMBER_BYTES as i32;
+        let numbers = size / size_of::<i64>() as i32;
         let slots = (into.len() / data.len().max(1)).max(1);
         let mut place = 0;
         let (mpi, peer, window) = (self.mpi, self.peer, self.window);

@@ -4,6 +4,9 @@
 use clap::ValueEnum;
 use serde::Serialize;
 
+/// Bytes of a number of MPI_Accumulate and MPI_Fetch_and_op.
+pub(crate) const NUMBER_BYTES: usize = 8;
+
 /// The operation that threads start.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
@@ -30,6 +33,27 @@ impl Operation {
             Self::Accumulate => "accumulate",
             Self::Fetch => "fetch",
         }
+    }
+
+    /// Why messages of a size are none of this operation's; `None` if they are.
+    pub fn refusal(self, size_bytes: usize) -> Option<String> {
+        let name = self.function();
+        match self {
+            Self::Fetch if size_bytes != NUMBER_BYTES => {
+                Some(format!("{name} has {NUMBER_BYTES} bytes, not {size_bytes}"))
+            }
+            Self::Accumulate if size_bytes == 0 || !size_bytes.is_multiple_of(NUMBER_BYTES) => {
+                Some(format!(
+                    "{name} adds numbers of {NUMBER_BYTES} bytes, which {size_bytes} bytes are not"
+                ))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether an answer has to come back.
+    pub const fn is_answered(self) -> bool {
+        matches!(self, Self::Get | Self::Fetch)
     }
 
     /// The function that is measured.

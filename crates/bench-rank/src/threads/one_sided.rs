@@ -6,8 +6,9 @@ use std::sync::Barrier;
 use std::time::Instant;
 
 use super::Mode;
+use super::mode::NUMBER_BYTES;
 use super::rates::{CHECKED, Place, Span};
-use crate::mpi::{NUMBER_BYTES, OneSided, RmaStream, WindowSharing};
+use crate::mpi::{OneSided, RmaStream, WindowSharing};
 use crate::pattern::fill;
 use crate::rows::pair::{check_slots, slots};
 
@@ -28,7 +29,7 @@ impl Place<'_> {
                 return Err("one-sided operations have windows".to_owned());
             }
         };
-        self.check_size(operation)?;
+        self.check_size()?;
         let (threads, alone) = (self.plan.threads_of_rank(), self.is_alone());
         let bytes = slots(self.plan.size_bytes, self.plan.window).len().max(1);
         let bytes = bytes.next_multiple_of(LINE);
@@ -56,19 +57,15 @@ impl Place<'_> {
     }
 
     /// Refuses what an operation does not have.
-    fn check_size(&self, operation: OneSided) -> Result<(), String> {
-        let (name, size) = (self.plan.operation.function(), self.plan.size_bytes);
-        match operation {
-            OneSided::Fetch if size != NUMBER_BYTES => {
-                Err(format!("{name} has {NUMBER_BYTES} bytes, not {size}"))
-            }
-            OneSided::Accumulate if !size.is_multiple_of(NUMBER_BYTES) || size == 0 => Err(
-                format!("{name} adds numbers of {NUMBER_BYTES} bytes, which {size} bytes are not"),
-            ),
-            OneSided::Get | OneSided::Fetch if self.is_alone() => Err(format!(
-                "{name} needs an answer, which this fabric does not carry"
+    fn check_size(&self) -> Result<(), String> {
+        let operation = self.plan.operation;
+        match operation.refusal(self.plan.size_bytes) {
+            Some(why) => Err(why),
+            None if operation.is_answered() && self.is_alone() => Err(format!(
+                "{} needs an answer, which this fabric does not carry",
+                operation.function()
             )),
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 

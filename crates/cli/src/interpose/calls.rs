@@ -35,7 +35,7 @@ pub(super) fn tables(sums: &Sums) -> String {
     let run_ns = sums.get("run.ns").copied().unwrap_or_default();
     let in_mpi: u64 = functions.iter().map(|one| one.ns).sum();
     let mut text = format!(
-        "{} of the ranks' time since their first call, {:.3} s, were calls of MPI\n",
+        "{} of the time of all ranks together since their first call, {:.3} s, were calls of MPI\n",
         share(in_mpi, run_ns),
         run_ns as f64 / 1e9
     );

@@ -173,6 +173,12 @@ fn report(folder: &Path) -> Result<(), String> {
         }
     }
     fs::remove_dir_all(folder).map_err(told)?;
+    if ranks == 0 {
+        let text = "rankpoint interpose: no rank wrote statistics: that is done when MPI_Finalize returns, and it did not, or nothing was between (see What goes wrong in docs/interposers.md)\n";
+        // A closed standard error gets no report.
+        drop(std::io::stderr().write_all(text.as_bytes()));
+        return Ok(());
+    }
     let mut text = format!("rankpoint interpose: {ranks} ranks wrote statistics\n");
     text.push_str(&calls::tables(&sums));
     for (what, number) in sums.iter().filter(|(what, _)| calls::is_of_a_layer(what)) {

@@ -40,6 +40,9 @@ pub(in super::super) fn run(options: &ThreadsOptions) -> Result<(), String> {
         remarks: Vec::new(),
     };
     let cases = cases(options, targets.len(), cores);
+    if cases.is_empty() {
+        return Err(nothing(options));
+    }
     let (start, ticks) = (Instant::now(), Ticks::now());
     for round in 1..=options.rounds {
         let limit = options
@@ -86,12 +89,29 @@ pub(in super::super) fn run(options: &ThreadsOptions) -> Result<(), String> {
         .ok_or_else(|| "nothing was measured".to_owned())
 }
 
+/// Why no case is left.
+fn nothing(options: &ThreadsOptions) -> String {
+    let sizes = options.sizes.0.iter();
+    let refused = sizes.flat_map(|&size| options.ops.iter().filter_map(move |it| it.refusal(size)));
+    let why = refused.collect::<Vec<_>>().join("; ");
+    match why.is_empty() {
+        true => {
+            "nothing to measure: these operations need answers, which --fabrics null does not carry"
+                .to_owned()
+        }
+        false => format!("nothing to measure: {why}"),
+    }
+}
+
 /// Everything that is measured; what is compared stands side by side.
 fn cases(options: &ThreadsOptions, libraries: usize, cores: u32) -> Vec<Case> {
     let mut cases = Vec::new();
     for &operation in &options.ops {
-        for &fabric in options.fabrics() {
-            for &size_bytes in &options.sizes.0 {
+        // Where nothing arrives, nothing is answered.
+        let fabrics = options.fabrics().iter();
+        for &fabric in fabrics.filter(|&&it| it != Fabric::Null || !operation.is_answered()) {
+            let sizes = options.sizes.0.iter();
+            for &size_bytes in sizes.filter(|&&size| operation.refusal(size).is_none()) {
                 for &window in &options.windows {
                     for threads in options.thread_counts(cores) {
                         let of = |mode| Case {
