@@ -3,6 +3,7 @@
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -40,7 +41,8 @@ class Source:
         if status != 0 or not found:
             return None
         address, name = found[0]
-        if not name.startswith(f"{self.package}_{self.version}"):
+        # The epoch of a version is no part of the names of sources.
+        if not re.sub(r"_\d+%3a", "_", name).startswith(f"{self.package}_{self.version}"):
             raise Unavailable(f"apt has {name} here, and what is expected of it is for {self.project} {self.version} of Debian 12")
         return address.strip("'")
 

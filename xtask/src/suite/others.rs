@@ -171,6 +171,27 @@ pub(super) fn mumps(scope: Scope) -> Result<Found, String> {
     suite.run(scope)
 }
 
+/// Those of libraries that use MPI's files.
+pub(super) fn file_libraries(scope: Scope) -> Result<Found, String> {
+    if let Some(left_out) = scope.left_out() {
+        return Ok(left_out);
+    }
+    let suite = Suite {
+        name: "file-libraries",
+        script: "tests/files/run.py",
+        arguments: [&[]; 2],
+        needs: &[
+            tools::CC,
+            tools::CXX,
+            tools::MAKE,
+            tools::PIP,
+            tools::PYTHON_HEADERS,
+        ],
+        limit_s: 7200,
+    };
+    suite.run(scope)
+}
+
 /// Ours of jobs on several hosts, which are namespaces of this machine.
 pub(super) fn hosts(scope: Scope) -> Result<Found, String> {
     let suite = Suite {

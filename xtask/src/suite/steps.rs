@@ -101,6 +101,7 @@ pub(super) const STEPS: &[Step] = &[
     ("applications", others::applications),
     ("lammps", others::lammps),
     ("mumps", others::mumps),
+    ("file-libraries", others::file_libraries),
     ("instructions", instruction_counts),
     ("release-fast", programs::unchecked),
     ("release-single", programs::without_threads),
