@@ -12,7 +12,7 @@ use fabric::identity::LinkIndex;
 use fabric::observe::BoardSnapshot;
 use serde::{Deserialize, Serialize};
 
-use super::waits;
+use super::{accesses, waits};
 use crate::host_names::HostNames;
 use crate::processes::{self, Halt};
 use crate::ranks::Started;
@@ -35,6 +35,8 @@ pub(crate) struct RankState {
     /// The texts of its communicators, by context.
     pub(crate) contexts: BTreeMap<u32, String>,
     others: u64,
+    /// What its threads do with files.
+    accesses: Vec<String>,
     /// Why its operations could not be read.
     unreadable: Option<String>,
 }
@@ -229,6 +231,7 @@ fn read(job: &Started, index: usize) -> RankState {
         let read = job.node.for_each_operation(&board, pid, |record| {
             state.take(Operation::new(record, job.node.capacity()));
         });
+        state.accesses = accesses::of_process(pid.unwrap_or(state.pid));
         state.unreadable = read.err().map(|error| error.to_string());
         state.contexts = job
             .node
@@ -296,7 +299,11 @@ pub(crate) fn table(states: &[RankState], elapsed: Duration, hosts: &HostNames) 
         }
     );
     text.push_str(&align(&rows));
-    for sentence in waits::sentences(states) {
+    let accesses = states.iter().enumerate().flat_map(|(rank, state)| {
+        let accesses = state.accesses.iter();
+        accesses.map(move |access| format!("rank {rank} {access}"))
+    });
+    for sentence in accesses.chain(waits::sentences(states)) {
         text.push_str("  ");
         text.push_str(&sentence);
         text.push('\n');
