@@ -179,7 +179,7 @@ def hdf5_built(place):
         sources = folder / "sources"
         words = [*HDF5_CONFIGURE, f"--prefix={folder}/installed", f"CC={place.mpicc()}", f"CFLAGS={CFLAGS}"]
         must(["./configure", *words], sources)
-        for part, goal in [("src", "install"), ("hl", "install"), ("test", "libh5test.la")]:
+        for part, goal in [("src", "install"), ("hl/src", "install"), ("test", "libh5test.la")]:
             must(["make", JOBS, "-C", part, goal], sources)
         must(["make", JOBS, "-C", "testpar", *[name for name, _ in HDF5_PROGRAMS]], sources)
 
