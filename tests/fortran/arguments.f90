@@ -190,11 +190,11 @@ contains
     ! It is no buffer of other calls.
     call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN)
     call MPI_Send(MPI_IN_PLACE, 1, MPI_INTEGER, 0, 7, MPI_COMM_SELF, error)
-    call expect(error /= MPI_SUCCESS, 32)
+    call expect(error == MPI_ERR_BUFFER, 32)
     call MPI_Irecv(MPI_IN_PLACE, 1, MPI_INTEGER, 0, 7, MPI_COMM_SELF, request, error)
-    call expect(error /= MPI_SUCCESS, 33)
+    call expect(error == MPI_ERR_BUFFER, 33)
     call MPI_Bcast(MPI_IN_PLACE, 1, MPI_INTEGER, 0, MPI_COMM_SELF, error)
-    call expect(error /= MPI_SUCCESS, 34)
+    call expect(error == MPI_ERR_BUFFER, 34)
     call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL)
   end subroutine
 

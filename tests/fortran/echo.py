@@ -103,11 +103,21 @@ def given(function, argument):
     return (1 << 33 if argument.wide else 0) + 101 + argument.place
 
 
-def constant(argument, mode):
+def takes_in_place(function, argument):
+    """Whether a buffer may be MPI_IN_PLACE, which is refused elsewhere before C gets it."""
+    name = function.name.lower()
+    if function.row["chapter"] != "coll" or "neighbor" in name:
+        return False
+    return argument.name == "sendbuf" or (argument.name == "recvbuf" and "scatter" in name and "reduce" not in name)
+
+
+def constant(function, argument, mode):
     """What a program passes by a constant in a mode, and what C must get: a name for all faces, and a number."""
     if not mode:
         return None
     if argument.role == "buffer":
+        if mode == "in place" and not takes_in_place(function, argument):
+            return None
         return ("MPI_BOTTOM", 0) if mode == "bottom" else ("MPI_IN_PLACE", 1)
     if argument.role == "status" and argument.intent == "out":
         return ("MPI_STATUSES_IGNORE" if argument.is_array else "MPI_STATUS_IGNORE"), 0
@@ -228,7 +238,7 @@ def calls(function, mode=""):
     for argument in function.arguments:
         if argument.role == "text" and argument.intent == "in":
             words.append(f"{argument.name}=[ab c]")
-        passed = constant(argument, mode)
+        passed = constant(function, argument, mode)
         for _, value in read(function, argument):
             if passed:
                 value = int(passed[1] == 0) if argument.role == "status" else passed[1]
@@ -240,7 +250,7 @@ def results(function, mode=""):
     """The line that the program must print behind a call."""
     words = [function.name]
     for argument in function.arguments:
-        if constant(argument, mode):
+        if constant(function, argument, mode):
             continue
         words.extend(f"{argument.name}={value}" for _, _, value in stores(function, argument))
     return " ".join(words)
@@ -258,7 +268,7 @@ class Program:
     def names(self):
         found = [f for f in functions() if not (self.modern and f.name[4:] in NOT_IN_F08)]
         if self.mode:
-            found = [f for f in found if any(constant(argument, self.mode) for argument in f.arguments)]
+            found = [f for f in found if any(constant(f, argument, self.mode) for argument in f.arguments)]
         if self.mode == "in place":
             # The datatypes of what is not sent are not read.
             found = [f for f in found if not any(argument.name == "sendtypes" for argument in f.arguments)]
@@ -330,7 +340,7 @@ class Program:
         words = []
         for argument in function.arguments:
             keyword = {"indx": "index"}.get(c_name(argument), c_name(argument))
-            passed = constant(argument, self.mode)
+            passed = constant(function, argument, self.mode)
             value = passed[0] if passed else self.variable(argument)
             words.append(f"{keyword}={value}" if self.by_keyword else value)
         if self.by_keyword:
@@ -364,7 +374,7 @@ class Program:
                 add(f"if (e /= 0) print '(a)', 'ierror of {function.name}'")
             add(f"write (*, '(a)', advance='no') '{function.name}'")
             for argument in function.arguments:
-                for _, (what, _, i), _ in [] if constant(argument, self.mode) else stores(function, argument):
+                for _, (what, _, i), _ in [] if constant(function, argument, self.mode) else stores(function, argument):
                     expression = self.variable(argument, i)
                     if what == "text":
                         form, expression = "a,a", f"trim({expression})"

@@ -18,10 +18,25 @@ pub(crate) fn is_predefined(handle: usize) -> bool {
     handle < FIRST_DYNAMIC as usize
 }
 
+/// Whether an integer is that of a constant of the ABI.
+#[inline]
+pub(crate) fn is_constant<K: Kind>(number: i32) -> bool {
+    let (first, count) = K::CONSTANTS;
+    (number as u32).wrapping_sub(first) < count
+}
+
+/// The handle of a constant of the ABI.
+#[inline]
+pub(crate) fn constant(number: i32) -> usize {
+    number as u32 as usize
+}
+
 /// A kind of handle.
 pub(crate) trait Kind {
     /// The null handle.
     const NULL: usize;
+    /// The first integer of constants of the ABI, and the number of them.
+    const CONSTANTS: (u32, u32) = (0, FIRST_DYNAMIC);
     /// # Safety
     /// As the C function.
     unsafe fn to_int(handle: usize) -> i32;
@@ -31,13 +46,14 @@ pub(crate) trait Kind {
 }
 
 macro_rules! kinds {
-    ($($kind:ident $null:ident $to:ident $from:ident;)*) => {
+    ($($kind:ident $null:ident $to:ident $from:ident $($constants:expr)?;)*) => {
         $(
             #[doc = concat!("Handles `MPI_", stringify!($kind), "`.")]
             pub(crate) enum $kind {}
 
             impl Kind for $kind {
                 const NULL: usize = mpi::$null;
+                $(const CONSTANTS: (u32, u32) = $constants;)?
 
                 unsafe fn to_int(handle: usize) -> i32 {
                     // SAFETY: the caller's promise.
@@ -63,7 +79,8 @@ kinds! {
     Info MPI_INFO_NULL MPI_Info_toint MPI_Info_fromint;
     Errhandler MPI_ERRHANDLER_NULL MPI_Errhandler_toint MPI_Errhandler_fromint;
     Win MPI_WIN_NULL MPI_Win_toint MPI_Win_fromint;
-    File MPI_FILE_NULL MPI_File_toint MPI_File_fromint;
+    // One library counts files from 1.
+    File MPI_FILE_NULL MPI_File_toint MPI_File_fromint (mpi::MPI_FILE_NULL as u32, 1);
     Session MPI_SESSION_NULL MPI_Session_toint MPI_Session_fromint;
 }
 
@@ -79,8 +96,8 @@ pub(crate) fn null<K: Kind>() -> usize {
 /// As `MPI_X_fromint`, which takes any integer.
 #[inline]
 pub(crate) unsafe fn find<K: Kind>(number: i32) -> usize {
-    if (number as u32) < FIRST_DYNAMIC {
-        return number as usize;
+    if is_constant::<K>(number) {
+        return constant(number);
     }
     // SAFETY: the caller's promise.
     unsafe { find_dynamic::<K>(number) }

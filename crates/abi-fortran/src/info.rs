@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Texts whose room the program names: C counts a NUL in it, Fortran does not.
 
-use mpi_abi_sys::constants::MPI_SUCCESS;
+use mpi_abi_sys::constants as mpi;
 
 use crate::library::types;
 use crate::{handle, logical, text};
 
-/// Room for so many characters and a NUL.
-fn room(characters: i32, length: usize) -> Vec<u8> {
-    let most = i32::try_from(length as u32).unwrap_or(i32::MAX - 1);
-    vec![0; handle::count(characters.min(most).into()) + 1]
+/// The longest text of these calls: no value of an info object and no name of a process set is longer.
+const MOST: i32 = if mpi::MPI_MAX_INFO_VAL > mpi::MPI_MAX_PSET_NAME_LEN {
+    mpi::MPI_MAX_INFO_VAL
+} else {
+    mpi::MPI_MAX_PSET_NAME_LEN
+};
+
+/// Room for so many characters and a NUL, whatever the length of the program's variable is: some libraries refuse a text that is longer
+/// than the room.
+fn room(characters: i32) -> Vec<u8> {
+    vec![0; handle::count(characters.min(MOST).into()) + 1]
 }
 
 pub(crate) unsafe fn info_get(
@@ -26,7 +33,7 @@ pub(crate) unsafe fn info_get(
     unsafe {
         let info = handle::find::<handle::Info>(*info);
         let key = text::trimmed(key, key_length);
-        let mut bytes = room(*valuelen, value_length);
+        let mut bytes = room(*valuelen);
         let most = i32::try_from(bytes.len() - 1)
             .unwrap_or(i32::MAX)
             .min(*valuelen);
@@ -39,7 +46,7 @@ pub(crate) unsafe fn info_get(
             &mut found,
         );
         *flag = logical::taken(found);
-        if code == MPI_SUCCESS && found != 0 {
+        if code == mpi::MPI_SUCCESS && found != 0 {
             text::store(&bytes, value, value_length);
         }
         code
@@ -59,14 +66,14 @@ unsafe fn with_length(
     // SAFETY: the caller's promise.
     unsafe {
         let asks_only = *stated == 0;
-        let mut bytes = room(*stated, length);
+        let mut bytes = room(*stated);
         let mut size = match *stated {
             0 => 0,
             stated if stated < 0 => stated,
             _ => i32::try_from(bytes.len()).unwrap_or(i32::MAX),
         };
         let (code, is_found) = call(&mut size, bytes.as_mut_ptr().cast());
-        if code == MPI_SUCCESS && is_found {
+        if code == mpi::MPI_SUCCESS && is_found {
             *stated = size - 1;
             if !asks_only {
                 text::store(&bytes, value, length);

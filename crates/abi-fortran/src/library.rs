@@ -12,36 +12,43 @@ use std::sync::atomic::Ordering;
 
 use mpi_abi_sys::constants::{MPI_COMM_SELF, MPI_ERR_UNSUPPORTED_OPERATION};
 
-use crate::sync::AtomicUsize;
+use crate::sync::AtomicPtr;
 
-/// Where a function is, once it was called.
-struct Slot(AtomicUsize);
+/// Where a function is: at first one that looks for it.
+pub(crate) struct Slot(AtomicPtr<()>);
 
 impl Slot {
-    /// The function of a NUL-terminated name.
+    /// A slot with the function that looks for it.
+    const fn new(first: *const ()) -> Self {
+        Self(AtomicPtr::new(first.cast_mut()))
+    }
+
+    /// The function.
     ///
     /// # Safety
     /// `F` is the function's pointer type.
     #[inline]
-    unsafe fn get<F: Copy>(&self, name: &'static str) -> Option<F> {
-        const { assert!(size_of::<F>() == size_of::<usize>()) };
-        let mut address = self.0.load(Ordering::Relaxed);
-        if address == 0 {
-            address = self.find(name);
-            if address == 0 {
-                return None;
-            }
-        }
+    unsafe fn get<F: Copy>(&self) -> F {
+        const { assert!(size_of::<F>() == size_of::<*mut ()>()) };
+        let address = self.0.load(Ordering::Relaxed);
         // SAFETY: a pointer of this type has the same size (above) and this value (the caller's promise).
-        Some(unsafe { transmute_copy(&address) })
+        unsafe { transmute_copy(&address) }
     }
 
+    /// Looks for the function of a NUL-terminated name; none if the MPI library lacks it.
+    ///
+    /// # Safety
+    /// `F` is the function's pointer type.
     #[cold]
-    fn find(&self, name: &'static str) -> usize {
+    unsafe fn find<F: Copy>(&self, name: &'static str) -> Option<F> {
         // SAFETY: the name ends with NUL, which the macro below appends.
         let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr().cast::<c_char>()) };
-        self.0.store(found as usize, Ordering::Relaxed);
-        found as usize
+        if found.is_null() {
+            return None;
+        }
+        self.0.store(found.cast(), Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        Some(unsafe { self.get() })
     }
 }
 
@@ -94,7 +101,6 @@ macro_rules! c_functions {
         #[allow(dead_code, clippy::too_many_arguments, clippy::allow_attributes, reason = "generated: all functions")]
         pub(crate) mod $module {
             use super::{Missing, Slot, types};
-            use crate::sync::AtomicUsize;
             use mpi_abi_sys::types::*;
             $(
                 /// Calls it.
@@ -103,14 +109,20 @@ macro_rules! c_functions {
                 /// As the C function.
                 #[inline]
                 pub(crate) unsafe extern "C" fn $name($($argument: $kind),*) -> $result {
-                    static SLOT: Slot = Slot(AtomicUsize::new(0));
-                    // SAFETY: the ABI fixes the type of every name; the arguments are the caller's.
-                    unsafe {
-                        match SLOT.get::<types::$name>(concat!($prefix, stringify!($name), "\0")) {
-                            Some(function) => function($($argument),*),
-                            None => <$result as Missing>::missing(concat!($prefix, stringify!($name))),
+                    static SLOT: Slot = Slot::new(first as *const ());
+
+                    unsafe extern "C" fn first($($argument: $kind),*) -> $result {
+                        // SAFETY: as below.
+                        unsafe {
+                            match SLOT.find::<types::$name>(concat!($prefix, stringify!($name), "\0")) {
+                                Some(function) => function($($argument),*),
+                                None => <$result as Missing>::missing(concat!($prefix, stringify!($name))),
+                            }
                         }
                     }
+
+                    // SAFETY: the ABI fixes the type of every name; the arguments are the caller's.
+                    unsafe { SLOT.get::<types::$name>()($($argument),*) }
                 }
             )*
         }

@@ -6,12 +6,8 @@
 //! clusters, one in the program and one here: two comparisons show that a buffer is none of them.
 
 use core::ffi::c_void;
-use std::sync::atomic::Ordering;
-
 use mpi_abi_sys::constants as mpi;
 use mpi_abi_sys::types::MPI_Status;
-
-use crate::sync::AtomicUsize;
 
 macro_rules! sentinels {
     ($($symbol:ident: $kind:ty = $constant:ident;)*) => {
@@ -31,31 +27,32 @@ macro_rules! sentinels {
 include!(concat!(env!("OUT_DIR"), "/sentinels.rs"));
 
 /// Addresses between two others.
+#[derive(Clone, Copy)]
 struct Cluster {
-    first: AtomicUsize,
-    length: AtomicUsize,
+    first: usize,
+    length: usize,
 }
 
-static CLUSTERS: [Cluster; 2] = [const {
-    Cluster {
-        first: AtomicUsize::new(0),
-        length: AtomicUsize::new(0),
-    }
+/// Written once, before any call.
+static mut CLUSTERS: [Cluster; 2] = [Cluster {
+    first: 0,
+    length: 0,
 }; 2];
 
 impl Cluster {
-    fn set(&self, addresses: &[usize]) {
-        if let (Some(first), Some(last)) = (addresses.first(), addresses.last()) {
-            self.first.store(*first, Ordering::Relaxed);
-            self.length.store(last - first + 1, Ordering::Relaxed);
-        }
+    fn of(addresses: &[usize]) -> Self {
+        let ends = addresses.first().zip(addresses.last());
+        let (first, length) = ends.map_or((0, 0), |(first, last)| (*first, last - first + 1));
+        Self { first, length }
     }
+}
 
-    #[inline]
-    fn has(&self, address: usize) -> bool {
-        let first = self.first.load(Ordering::Relaxed);
-        address.wrapping_sub(first) < self.length.load(Ordering::Relaxed)
-    }
+/// Whether an address stands in one of the clusters.
+#[inline]
+fn is_among_sentinels(address: usize) -> bool {
+    // SAFETY: `find_clusters` wrote them before the dynamic linker let any code call this library.
+    let [low, high] = unsafe { CLUSTERS };
+    address.wrapping_sub(low.first) < low.length || address.wrapping_sub(high.first) < high.length
 }
 
 /// Runs when the library is loaded, behind all relocations and before any call.
@@ -69,14 +66,21 @@ extern "C" fn find_clusters() {
     let gap = |index: &usize| addresses[*index] - addresses[*index - 1];
     let widest = (1..addresses.len()).max_by_key(gap).unwrap_or(0);
     let (low, high) = addresses.split_at(widest);
-    CLUSTERS[0].set(low);
-    CLUSTERS[1].set(high);
+    // SAFETY: no other code of this library runs before it is loaded.
+    unsafe { CLUSTERS = [Cluster::of(low), Cluster::of(high)] };
+}
+
+/// Whether a buffer is an address for C: no sentinel, and not null.
+#[inline]
+pub(crate) fn is_address(address: *mut c_void) -> bool {
+    let number = address as usize;
+    !(address.is_null() || is_among_sentinels(number))
 }
 
 #[inline]
 fn translate<T>(address: *mut T) -> *mut T {
     let number = address as usize;
-    if CLUSTERS[0].has(number) || CLUSTERS[1].has(number) {
+    if is_among_sentinels(number) {
         return among_them(number) as *mut T;
     }
     address
@@ -98,15 +102,21 @@ pub(crate) fn buffer(address: *mut c_void) -> *mut c_void {
 /// A status for C. Most programs ignore it, so that comes first.
 #[inline]
 pub(crate) fn status(address: *mut MPI_Status) -> *mut MPI_Status {
+    quick_status(address).unwrap_or_else(|| translate(address))
+}
+
+/// A status for C, if that takes no more than a comparison.
+#[inline]
+pub(crate) fn quick_status(address: *mut MPI_Status) -> Option<*mut MPI_Status> {
     let ignored = [
         &raw const mpirp_status_ignore_,
         &raw const mpirp_mpi_status_ignore,
         &raw const mpirp_f08_status_ignore,
     ];
     if ignored.contains(&address.cast_const().cast()) {
-        return core::ptr::null_mut();
+        return Some(core::ptr::null_mut());
     }
-    translate(address)
+    (!is_among_sentinels(address as usize)).then_some(address)
 }
 
 /// An array of statuses for C.
@@ -141,6 +151,13 @@ pub(crate) fn is_no_text(address: *mut u8) -> bool {
 /// Whether a buffer is `MPI_IN_PLACE`.
 pub(crate) fn is_in_place(address: *mut c_void) -> bool {
     translate(address) as usize == mpi::MPI_IN_PLACE
+}
+
+/// Whether a buffer is not allocated, or `MPI_IN_PLACE` in a call that does not take it.
+#[inline]
+pub(crate) fn is_no_buffer(address: *mut c_void) -> bool {
+    let in_place = [&raw const mpirp_in_place_, &raw const mpirp_any_in_place];
+    address.is_null() || in_place.contains(&address.cast_const().cast())
 }
 
 /// The address that Fortran has for one of C's.

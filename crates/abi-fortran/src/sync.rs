@@ -7,3 +7,5 @@
 
 /// Atomic word.
 pub(crate) type AtomicUsize = std::sync::atomic::AtomicUsize;
+/// Atomic pointer.
+pub(crate) type AtomicPtr<T> = std::sync::atomic::AtomicPtr<T>;

@@ -10,6 +10,10 @@ use mpi_abi_sys::constants::MPI_SUCCESS;
 /// # Safety
 /// `text` is readable for `length` characters.
 unsafe fn characters<'a>(text: *const u8, length: usize) -> &'a [u8] {
+    if text.is_null() {
+        // A deferred length, not allocated.
+        return &[];
+    }
     // SAFETY: the caller's promise.
     unsafe { core::slice::from_raw_parts(text, length as u32 as usize) }
 }
@@ -40,9 +44,12 @@ impl Text {
 /// `text` is readable for `length` characters.
 pub(crate) unsafe fn given(text: *const u8, length: usize) -> Text {
     // SAFETY: the caller's promise.
-    let text = unsafe { characters(text, length) };
+    Text::new(without_end(unsafe { characters(text, length) }))
+}
+
+fn without_end(text: &[u8]) -> &[u8] {
     let end = text.iter().rposition(|&byte| byte != b' ');
-    Text::new(&text[..end.map_or(0, |last| last + 1)])
+    &text[..end.map_or(0, |last| last + 1)]
 }
 
 /// A text without the blanks at both ends, as keys and values of info objects are.
@@ -51,7 +58,9 @@ pub(crate) unsafe fn given(text: *const u8, length: usize) -> Text {
 /// `text` is readable for `length` characters.
 pub(crate) unsafe fn trimmed(text: *const u8, length: usize) -> Text {
     // SAFETY: the caller's promise.
-    Text::new(unsafe { characters(text, length) }.trim_ascii())
+    let text = without_end(unsafe { characters(text, length) });
+    let start = text.iter().position(|&byte| byte != b' ');
+    Text::new(&text[start.unwrap_or(0)..])
 }
 
 /// Copies a text of C into a CHARACTER argument: cut at its length, or filled up with blanks.
@@ -59,6 +68,9 @@ pub(crate) unsafe fn trimmed(text: *const u8, length: usize) -> Text {
 /// # Safety
 /// `text` is writable for `length` characters.
 pub(crate) unsafe fn store(from: &[u8], text: *mut u8, length: usize) {
+    if text.is_null() {
+        return;
+    }
     // SAFETY: the caller's promise.
     let room = unsafe { core::slice::from_raw_parts_mut(text, length as u32 as usize) };
     let end = from.iter().position(|&byte| byte == 0);

@@ -14,8 +14,8 @@ use super::descriptor::Descriptor;
 use super::items;
 use super::pending::{FILES, Pending, REQUESTS};
 use super::used::Used;
-use crate::handle;
 use crate::library::profiling;
+use crate::{handle, sentinel};
 
 /// How long a call uses its buffers: `Life` of the crate `mpi-abi-sys`, without what is never a section.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -300,4 +300,25 @@ pub(crate) unsafe fn allocated(
         }
         _ => Ok(core::ptr::dangling_mut::<u128>().cast()),
     }
+}
+
+/// The same, of a call that does not take `MPI_IN_PLACE`: not all libraries notice that.
+///
+/// # Safety
+/// As the C functions.
+pub(crate) unsafe fn allocated_elsewhere(
+    buffer: *mut c_void,
+    call: &str,
+    object: Object,
+    argument: &str,
+    used: impl FnOnce() -> Option<Used>,
+) -> Result<*mut c_void, i32> {
+    if sentinel::is_in_place(buffer) {
+        let sentence =
+            format!("{call}: '{argument}' is MPI_IN_PLACE, which the call does not take");
+        // SAFETY: the caller's promise.
+        return Err(unsafe { object.raise(MPI_ERR_BUFFER, &sentence) });
+    }
+    // SAFETY: the caller's promise.
+    unsafe { allocated(buffer, call, object, argument, used) }
 }

@@ -68,7 +68,8 @@ impl Descriptor {
     }
 }
 
-/// Whether a buffer's elements may not follow each other; [`Descriptor::dense_bytes`] has the last word.
+/// Whether a buffer's elements may not follow each other; [`Descriptor::dense_bytes`] has the last word. A dimension of one element has
+/// any distance, which is not tested here: each register more would cost all calls.
 ///
 /// # Safety
 /// The compiler made the descriptor.
@@ -77,9 +78,13 @@ pub(crate) unsafe fn is_section(descriptor: *const Descriptor) -> bool {
     // SAFETY: the caller's promise.
     let descriptor = unsafe { &*descriptor };
     let mut dense = descriptor.element_bytes as isize;
+    if descriptor.rank == 1 {
+        // SAFETY: a dimension follows.
+        return unsafe { &*descriptor.dimensions.as_ptr() }.stride_bytes != dense;
+    }
     // SAFETY: as above.
     for dimension in unsafe { descriptor.dimensions() } {
-        if dimension.stride_bytes != dense && dimension.extent != 1 {
+        if dimension.stride_bytes != dense {
             return true;
         }
         dense = dense.wrapping_mul(dimension.extent);

@@ -26,6 +26,6 @@ mod items;
 mod pending;
 pub(crate) mod used;
 
-pub(crate) use buffer::{Buffers, Life, Object, allocated};
+pub(crate) use buffer::{Buffers, Life, Object, allocated, allocated_elsewhere};
 pub(crate) use descriptor::{Descriptor, address, is_in_place, is_section};
 pub(crate) use pending::{begun, completing, ended, released, settle, starting};

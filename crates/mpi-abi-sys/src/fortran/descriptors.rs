@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use super::entries::{rust_name, rust_type};
+use super::entries::{quick, rust_name, rust_type};
 use super::procedure::{Argument, Life, Procedure, Role};
 use super::used::used;
 
@@ -39,13 +39,6 @@ pub(super) fn add_descriptor_entry(text: &mut String, procedure: &Procedure, pre
     let buffers: Vec<&Argument> = (procedure.arguments.iter())
         .filter(|argument| argument.role == Role::Buffer)
         .collect();
-    let plain = (procedure.arguments.iter())
-        .map(|argument| match argument.role {
-            Role::Buffer => format!("section::address({})", rust_name(argument)),
-            _ => rust_name(argument),
-        })
-        .chain(["ierror".to_owned()]);
-    let plain: Vec<String> = plain.collect();
     let _ = writeln!(
         text,
         "#[unsafe(export_name = \"{symbol}\")]\nunsafe extern \"C\" fn {base}_by_descriptor({declared}) {{\n    \
@@ -61,7 +54,21 @@ pub(super) fn add_descriptor_entry(text: &mut String, procedure: &Procedure, pre
             tests.join(" || ")
         );
     }
-    let _ = writeln!(text, "        {base}({});\n    }}\n}}", plain.join(", "));
+    for buffer in &buffers {
+        let name = rust_name(buffer);
+        let _ = writeln!(text, "        let {name} = section::address({name});");
+    }
+    let rest = match quick(procedure, prefix) {
+        Some((test, call)) => {
+            let _ = writeln!(
+                text,
+                "        if {test} {{\n{call}            return;\n        }}"
+            );
+            format!("{base}_rest")
+        }
+        None => base.clone(),
+    };
+    let _ = writeln!(text, "        {rest}({names});\n    }}\n}}");
     if procedure.life() != Life::Address {
         let _ = writeln!(
             text,

@@ -151,13 +151,26 @@ fn add_entry(text: &mut String, procedure: &Procedure, prefix: &str) {
         _ => "",
     };
     let declared = declared.join(", ");
-    let (test, apart) = unallocated(procedure, &base, &declared);
+    let (test, apart) = unallocated(procedure, &base, &declared, prefix);
     text.push_str(&apart);
+    let whole = format!("{test}{}", body(procedure));
+    let inside = match quick(procedure, prefix) {
+        Some((test, call)) => {
+            let passed = passed_with_error(procedure);
+            let _ = writeln!(
+                text,
+                "#[inline(never)]\nunsafe extern \"C\" fn {base}_rest({declared}) {{\n    {PROMISE}\n    unsafe {{\n{whole}    }}\n}}"
+            );
+            format!(
+                "        if {test} {{\n{call}            return;\n        }}\n        {base}_rest({passed});\n"
+            )
+        }
+        None => whole,
+    };
     let _ = writeln!(
         text,
         "#[unsafe(export_name = \"{base}_\")]\npub(crate) unsafe extern \"C\" fn {base}({declared}){result} {{\n    \
-         // SAFETY: the caller keeps MPI's rules for the arguments.\n    unsafe {{\n{test}{}    }}\n}}",
-        body(procedure)
+         {PROMISE}\n    unsafe {{\n{inside}    }}\n}}"
     );
     let upper = base.to_uppercase();
     let names = match procedure.is_large() {
@@ -183,24 +196,78 @@ fn add_entry(text: &mut String, procedure: &Procedure, prefix: &str) {
     }
 }
 
-/// A test whether a buffer is not allocated, which C would take for MPI_BOTTOM, and the function that it leads to: that one calls the
-/// entry point again with an address in the place of a buffer of which the call uses nothing.
-fn unallocated(procedure: &Procedure, base: &str, declared: &str) -> (String, String) {
-    let known: Vec<(String, &str, String)> = (procedure.arguments.iter())
+/// What stands above the body of an entry point.
+const PROMISE: &str = "// SAFETY: the caller keeps MPI's rules for the arguments.";
+
+/// Whether a quick way to the call is worth its size.
+fn is_often_called(procedure: &Procedure, prefix: &str) -> bool {
+    let (name, chapter) = (procedure.function.name, procedure.function.chapter);
+    prefix.is_empty()
+        && !procedure.is_large()
+        && ["pt2pt", "coll", "rma"].contains(&chapter)
+        && !name.contains("_init")
+}
+
+/// A test that no argument needs more than its value in C, and the call then. Nothing is called before that, so the arguments stay in the
+/// registers where C expects them. `None` for procedures of which an argument always needs more.
+pub(super) fn quick(procedure: &Procedure, prefix: &str) -> Option<(String, String)> {
+    if !is_often_called(procedure, prefix)
+        || !procedure.has_ierror()
+        || by_hand(procedure).is_some()
+        || ends_split(procedure)
+    {
+        return None;
+    }
+    let mut tests = Vec::new();
+    for argument in &procedure.arguments {
+        let name = rust_name(argument);
+        match argument.role {
+            Role::Buffer => tests.push(format!("sentinel::is_address({name})")),
+            Role::Handle if !argument.c.rust_type.starts_with('*') => {
+                let kind = argument.handle_kind();
+                tests.push(format!("handle::is_constant::<handle::{kind}>(*{name})"));
+            }
+            Role::Handle if !argument.is_array && argument.c.intent == Intent::Out => {}
+            Role::Status if !argument.is_array && argument.c.intent == Intent::Out => {
+                tests.push(format!("let Some({name}) = sentinel::quick_status({name})"));
+            }
+            Role::Integer => {}
+            _ => return None,
+        }
+    }
+    if !procedure.has_buffer() {
+        return None;
+    }
+    let steps = Steps {
+        is_quick: true,
+        ..Steps::default()
+    };
+    Some((tests.join(" && "), steps.around_call(procedure)))
+}
+
+/// A test whether a buffer is not allocated, which C would take for MPI_BOTTOM, or `MPI_IN_PLACE` where that has no meaning, and the
+/// function that it leads to: that one calls the entry point again with an address in the place of a buffer of which the call uses
+/// nothing.
+fn unallocated(
+    procedure: &Procedure,
+    base: &str,
+    declared: &str,
+    prefix: &str,
+) -> (String, String) {
+    let known: Vec<(&Argument, String)> = (procedure.arguments.iter())
         .filter(|argument| argument.role == Role::Buffer)
-        .filter_map(|argument| {
-            Some((
-                rust_name(argument),
-                argument.name.as_str(),
-                used(procedure, argument)?,
-            ))
-        })
+        .filter_map(|argument| Some((argument, used(procedure, argument)?)))
         .collect();
     if known.is_empty() {
         return (String::new(), String::new());
     }
+    // Tools that call profiling names pass what a program passed.
+    let takes_all = |argument: &Argument| !prefix.is_empty() || procedure.takes_in_place(argument);
     let tests: Vec<String> = (known.iter())
-        .map(|(name, ..)| format!("{name}.is_null()"))
+        .map(|(argument, _)| match takes_all(argument) {
+            true => format!("{}.is_null()", rust_name(argument)),
+            false => format!("sentinel::is_no_buffer({})", rust_name(argument)),
+        })
         .collect();
     let passed = passed_with_error(procedure);
     let test = format!(
@@ -210,10 +277,15 @@ fn unallocated(procedure: &Procedure, base: &str, declared: &str) -> (String, St
     let mut apart = format!(
         "#[cold]\n#[inline(never)]\nunsafe fn {base}_unallocated({declared}) {{\n    // SAFETY: as below.\n    unsafe {{\n"
     );
-    for (name, keyword, used) in &known {
+    for (argument, used) in &known {
+        let (name, keyword) = (rust_name(argument), &argument.name);
+        let function = match takes_all(argument) {
+            true => "allocated",
+            false => "allocated_elsewhere",
+        };
         let _ = writeln!(
             apart,
-            "        let {name} = match section::allocated({name}, \"{}\", {}, \"{keyword}\", || {used}) {{\n            \
+            "        let {name} = match section::{function}({name}, \"{}\", {}, \"{keyword}\", || {used}) {{\n            \
              Ok(address) => address,\n            Err(code) => return status::set(ierror, code),\n        }};",
             procedure.function.name,
             raises_on(procedure)
@@ -224,7 +296,7 @@ fn unallocated(procedure: &Procedure, base: &str, declared: &str) -> (String, St
 }
 
 /// All arguments of an entry point that has an `ierror`.
-fn passed_with_error(procedure: &Procedure) -> String {
+pub(super) fn passed_with_error(procedure: &Procedure) -> String {
     let mut all: Vec<String> = procedure.arguments.iter().map(rust_name).collect();
     all.push("ierror".to_owned());
     for argument in &procedure.arguments {
@@ -246,62 +318,26 @@ fn passed(procedure: &Procedure) -> String {
     all.join(", ")
 }
 
-fn body(procedure: &Procedure) -> String {
-    let name = procedure.function.name;
+/// The module of a body by hand.
+fn by_hand(procedure: &Procedure) -> Option<&'static str> {
     let short = procedure.short_name();
     let stem = short.strip_suffix("_c").filter(|_| procedure.is_large());
-    let by_hand = BY_HAND
+    let found = BY_HAND
         .iter()
         .find(|(other, _)| *other == stem.unwrap_or(short));
-    if let Some((_, module)) = by_hand {
+    found.map(|(_, module)| *module)
+}
+
+fn body(procedure: &Procedure) -> String {
+    if let Some(module) = by_hand(procedure) {
         return format!(
-            "        let code = crate::{module}::{}(api::{name}, {});\n        status::set(ierror, code);\n",
-            short.to_lowercase(),
+            "        let code = crate::{module}::{}(api::{}, {});\n        status::set(ierror, code);\n",
+            procedure.short_name().to_lowercase(),
+            procedure.function.name,
             passed(procedure)
         );
     }
-    let mut steps = Steps::default();
-    for argument in &procedure.arguments {
-        steps.convert(procedure, argument);
-    }
-    if ends_split(procedure) {
-        steps.last.push("section::ended(*a_fh, code);".to_owned());
-    }
-    let mut given = steps.given.into_iter();
-    // The C function may have parameters that the procedure has not.
-    let parameters = procedure.function.typed_parameters();
-    let all: Vec<String> = (parameters.iter())
-        .filter(|parameter| parameter.kind != "VARARGS")
-        .map(|parameter| match parameter.kind {
-            "ARGUMENT_COUNT" if parameter.rust_type == "i32" => "0".to_owned(),
-            "ARGUMENT_COUNT" | "ARGUMENT_LIST" => "core::ptr::null_mut()".to_owned(),
-            _ => given.next().unwrap_or_default(),
-        })
-        .collect();
-    let all = all.join(", ");
-    let call = format!("api::{name}({all})");
-    if procedure.is_function() {
-        let cast = if procedure.function.returns == "double" {
-            ""
-        } else {
-            " as i64"
-        };
-        return format!("        {call}{cast}\n");
-    }
-    let mut text = String::new();
-    for step in steps.before {
-        let _ = writeln!(text, "        {step}");
-    }
-    let _ = writeln!(text, "        let code = {call};");
-    for step in steps.after.iter().chain(&steps.last) {
-        let _ = writeln!(text, "        {step}");
-    }
-    text.push_str(if procedure.has_ierror() {
-        "        status::set(ierror, code);\n"
-    } else {
-        "        let _ = code;\n"
-    });
-    text
+    Steps::default().around_call(procedure)
 }
 
 /// Whether it is the other half of a split collective call on a file.
@@ -316,17 +352,67 @@ struct Steps {
     given: Vec<String>,
     after: Vec<String>,
     last: Vec<String>,
+    /// Whether tests have shown that buffers and handles are what C has.
+    is_quick: bool,
 }
 
 impl Steps {
+    /// Rust text of the conversions and of the call.
+    fn around_call(mut self, procedure: &Procedure) -> String {
+        let name = procedure.function.name;
+        for argument in &procedure.arguments {
+            self.convert(procedure, argument);
+        }
+        if ends_split(procedure) {
+            self.last.push("section::ended(*a_fh, code);".to_owned());
+        }
+        let mut given = self.given.into_iter();
+        // The C function may have parameters that the procedure has not.
+        let parameters = procedure.function.typed_parameters();
+        let all: Vec<String> = (parameters.iter())
+            .filter(|parameter| parameter.kind != "VARARGS")
+            .map(|parameter| match parameter.kind {
+                "ARGUMENT_COUNT" if parameter.rust_type == "i32" => "0".to_owned(),
+                "ARGUMENT_COUNT" | "ARGUMENT_LIST" => "core::ptr::null_mut()".to_owned(),
+                _ => given.next().unwrap_or_default(),
+            })
+            .collect();
+        let all = all.join(", ");
+        let call = format!("api::{name}({all})");
+        if procedure.is_function() {
+            let cast = if procedure.function.returns == "double" {
+                ""
+            } else {
+                " as i64"
+            };
+            return format!("        {call}{cast}\n");
+        }
+        let mut text = String::new();
+        for step in self.before {
+            let _ = writeln!(text, "        {step}");
+        }
+        let _ = writeln!(text, "        let code = {call};");
+        for step in self.after.iter().chain(&self.last) {
+            let _ = writeln!(text, "        {step}");
+        }
+        text.push_str(if procedure.has_ierror() {
+            "        status::set(ierror, code);\n"
+        } else {
+            "        let _ = code;\n"
+        });
+        text
+    }
+
     fn convert(&mut self, procedure: &Procedure, argument: &Argument) {
         let name = rust_name(argument);
         match argument.role {
+            Role::Buffer if self.is_quick => self.given.push(name),
             Role::Buffer => self.buffer(procedure, &name),
             Role::Weight => self.given.push(format!("sentinel::weights({name})")),
             Role::Address | Role::ExtraState | Role::Attribute | Role::Detached => {
                 self.given.push(format!("{name}.cast()"));
             }
+            Role::Status if self.is_quick => self.given.push(name),
             Role::Status => self
                 .given
                 .push(match (argument.c.intent, argument.is_array) {
@@ -387,6 +473,10 @@ impl Steps {
         }
         let kind = argument.handle_kind();
         let by_value = !argument.c.rust_type.starts_with('*');
+        if by_value && self.is_quick {
+            self.given.push(format!("handle::constant(*{name})"));
+            return;
+        }
         if by_value {
             self.given
                 .push(format!("handle::find::<handle::{kind}>(*{name})"));
