@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::{Args, Subcommand};
-use mpi_abi_sys::fortran::{mpi_f08_f90, mpi_f90, mpif_h, types_f90};
+use mpi_abi_sys::fortran::{mpi_f08_f90, mpi_f90, mpif_h, sentinels_f90, types_f90};
 
 use measure::settings;
 
@@ -24,7 +24,7 @@ pub(crate) enum Question {
     Build(Compiler),
     /// Compile a program with each face and tell which of them the compiler can use
     Check(Compiler),
-    /// Print a source: mpif.h, plain/mpif.h (without interfaces), mpirp_types.f90, mpi.f90 or mpi_f08.f90
+    /// Print a source: mpif.h, plain/mpif.h (without interfaces), mpirp_sentinels.f90, mpirp_types.f90, mpi.f90 or mpi_f08.f90
     Source {
         /// Its name
         name: String,
@@ -37,11 +37,15 @@ pub(crate) struct Compiler {
     /// A Fortran compiler: a name to look for in PATH, or a file
     #[arg(long, default_value = "gfortran")]
     compiler: String,
+    /// A flag of the compiler that changes the size of REAL, such as -fdefault-real-8; may be repeated
+    #[arg(long = "flag", allow_hyphen_values = true)]
+    flags: Vec<String>,
 }
 
 /// The sources of the modules, in the order in which they need each other.
-fn modules() -> [(&'static str, String); 3] {
+fn modules() -> [(&'static str, String); 4] {
     [
+        ("mpirp_sentinels.f90", sentinels_f90()),
         ("mpirp_types.f90", types_f90()),
         ("mpi.f90", mpi_f90()),
         ("mpi_f08.f90", mpi_f08_f90()),
@@ -51,8 +55,8 @@ fn modules() -> [(&'static str, String); 3] {
 /// Runs `rankpoint fortran`.
 pub(crate) fn run(question: &Question) -> Result<(), String> {
     let text = match question {
-        Question::Find(Compiler { compiler }) => {
-            let key = key(&found(compiler)?)?;
+        Question::Find(Compiler { compiler, flags }) => {
+            let key = key(&found(compiler)?, flags)?;
             let folders = folders();
             let built = folders.iter().map(|folder| folder.join(&key));
             let built = built.into_iter().find(|folder| folder.is_dir());
@@ -63,8 +67,8 @@ pub(crate) fn run(question: &Question) -> Result<(), String> {
             };
             line(&built.ok_or_else(missing)?)
         }
-        Question::Build(Compiler { compiler }) => line(&build(compiler)?),
-        Question::Check(Compiler { compiler }) => check(compiler)?,
+        Question::Build(Compiler { compiler, flags }) => line(&build(compiler, flags)?),
+        Question::Check(Compiler { compiler, flags }) => check(compiler, flags)?,
         Question::Source { name } => source(name)?,
     };
     std::io::stdout()
@@ -83,7 +87,8 @@ fn source(name: &str) -> Result<String, String> {
         _ => {}
     }
     let mut all = modules().into_iter();
-    let known = "mpif.h, plain/mpif.h, mpirp_types.f90, mpi.f90 or mpi_f08.f90";
+    let known =
+        "mpif.h, plain/mpif.h, mpirp_sentinels.f90, mpirp_types.f90, mpi.f90 or mpi_f08.f90";
     let found = all.find(|(other, _)| *other == name);
     Ok(found.ok_or_else(|| format!("{name} is not {known}"))?.1)
 }
@@ -101,13 +106,13 @@ fn found(compiler: &str) -> Result<PathBuf, String> {
     file.canonicalize().map_err(|_| missing())
 }
 
-/// The name of the folder for a compiler.
-fn key(file: &Path) -> Result<String, String> {
+/// The name of the folder for a compiler and flags.
+fn key(file: &Path, flags: &[String]) -> Result<String, String> {
     let told = |error| format!("{}: {error}", file.display());
     let about = file.metadata().map_err(told)?;
     let mut hasher = DefaultHasher::new();
     (file, about.len(), about.modified().map_err(told)?).hash(&mut hasher);
-    modules().hash(&mut hasher);
+    (modules(), flags).hash(&mut hasher);
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     Ok(format!("{name}-{:016x}", hasher.finish()))
 }
@@ -124,10 +129,10 @@ fn folders() -> Vec<PathBuf> {
         .collect()
 }
 
-/// The folder of the modules for a compiler, which are made if they are not there.
-fn build(compiler: &str) -> Result<PathBuf, String> {
+/// The folder of the modules for a compiler and flags, which are made if they are not there.
+fn build(compiler: &str, flags: &[String]) -> Result<PathBuf, String> {
     let file = found(compiler)?;
-    let key = key(&file)?;
+    let key = key(&file, flags)?;
     let folders = folders();
     let mut places = folders.iter().map(|folder| folder.join(&key));
     if let Some(built) = places.find(|folder| folder.is_dir()) {
@@ -139,8 +144,8 @@ fn build(compiler: &str) -> Result<PathBuf, String> {
         match std::fs::create_dir_all(&fresh) {
             Err(error) => why = format!("{}: {error}", fresh.display()),
             Ok(()) => {
-                let outcome = compile(&file, &fresh).and_then(|()| {
-                    report_useless(compiler, &file, &fresh);
+                let outcome = compile(&file, flags, &fresh).and_then(|()| {
+                    report_useless(compiler, (&file, flags), &fresh);
                     let place = folder.join(&key);
                     match std::fs::rename(&fresh, &place) {
                         // Another process may have built them meanwhile.
@@ -162,10 +167,10 @@ fn build(compiler: &str) -> Result<PathBuf, String> {
 }
 
 /// Says, when modules are made for a compiler, which faces it cannot use.
-fn report_useless(compiler: &str, file: &Path, folder: &Path) {
+fn report_useless(compiler: &str, (file, flags): (&Path, &[String]), folder: &Path) {
     let useless = FACES
         .iter()
-        .filter(|face| face.check(file, folder, folder).is_err());
+        .filter(|face| face.check((file, flags), folder, folder).is_err());
     let names: Vec<&str> = useless.map(|face| face.name).collect();
     for rest in ["face.f", "face.o"] {
         // The modules are complete without them.
@@ -182,17 +187,28 @@ fn report_useless(compiler: &str, file: &Path, folder: &Path) {
     }
 }
 
-/// Has a compiler read the sources in a folder.
-fn compile(compiler: &Path, folder: &Path) -> Result<(), String> {
+/// Has a compiler read the sources in a folder. Only `mpirp_types` becomes an object: gfortran refers to it where a handle becomes a
+/// CLASS(*).
+fn compile(compiler: &Path, flags: &[String], folder: &Path) -> Result<(), String> {
+    let in_folder = |program: &Path, arguments: &[&str]| {
+        let mut command = Command::new(program);
+        command.current_dir(folder).args(arguments);
+        command
+    };
     for (name, text) in modules() {
         let file = folder.join(name);
         std::fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
-        ran(Command::new(compiler)
-            .current_dir(folder)
-            .args(["-fsyntax-only", name]))
-        .map_err(|why| format!("{} cannot build {name}: {why}", compiler.display()))?;
+        let how: &[&str] = if name == "mpirp_types.f90" {
+            &["-fPIC", "-c", name, "-o", "mpirp_types.o"]
+        } else {
+            &["-fsyntax-only", name]
+        };
+        ran(in_folder(compiler, how).args(flags))
+            .map_err(|why| format!("{} cannot build {name}: {why}", compiler.display()))?;
     }
-    Ok(())
+    let archive = ["rcs", "libmpirp_types.a", "mpirp_types.o"];
+    ran(&mut in_folder(Path::new("ar"), &archive))
+        .map_err(|why| format!("ar cannot make libmpirp_types.a: {why}"))
 }
 
 /// Runs a command; an error is the first lines of what it printed.
@@ -265,12 +281,18 @@ impl Face {
     }
 
     /// Has a compiler compile the program; an error is what it said first.
-    fn check(&self, compiler: &Path, modules: &Path, folder: &Path) -> Result<(), String> {
+    fn check(
+        &self,
+        (compiler, flags): (&Path, &[String]),
+        modules: &Path,
+        folder: &Path,
+    ) -> Result<(), String> {
         let program = folder.join("face.f");
         std::fs::write(&program, self.program())
             .map_err(|error| format!("{}: {error}", program.display()))?;
         let header = settings::installed("include")?.join(self.header);
         ran(Command::new(compiler)
+            .args(flags)
             .arg("-I")
             .arg(modules)
             .arg("-I")
@@ -282,8 +304,8 @@ impl Face {
     }
 }
 
-fn check(compiler: &str) -> Result<String, String> {
-    let (file, modules) = (found(compiler)?, build(compiler)?);
+fn check(compiler: &str, flags: &[String]) -> Result<String, String> {
+    let (file, modules) = (found(compiler)?, build(compiler, flags)?);
     let mut text = format!(
         "compiler      {}\nmodules       {}\n",
         file.display(),
@@ -292,7 +314,7 @@ fn check(compiler: &str) -> Result<String, String> {
     let folder = measure::temporary::folder("fortran")?;
     let mut failed = 0;
     for face in &FACES {
-        match face.check(&file, &modules, &folder) {
+        match face.check((&file, flags), &modules, &folder) {
             Ok(()) => text += &format!("{:13} works\n", face.name),
             Err(why) => {
                 failed += 1;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The text of the Fortran faces: properties of all lines, and which procedures each face has. `tests/fortran` compiles and calls them.
 
-use mpi_abi_sys::fortran::{Life, Role, mpi_f08_f90, mpi_f90, mpif_h, procedures, types_f90};
+use mpi_abi_sys::fortran::{
+    Life, Role, mpi_f08_f90, mpi_f90, mpif_h, procedures, sentinels_f90, types_f90,
+};
 
 /// What stands in columns 7 to 72 of the lines that hold statements.
 fn statements(text: &str) -> impl Iterator<Item = &str> {
@@ -16,6 +18,7 @@ fn lines_are_fixed_and_free_source_form() {
         mpi_f90(),
         mpi_f08_f90(),
         types_f90(),
+        sentinels_f90(),
     ] {
         let mut continues = false;
         for line in statements(&text) {
@@ -27,6 +30,15 @@ fn lines_are_fixed_and_free_source_form() {
             assert!(!continues || line.ends_with('&'), "{line}");
         }
         assert!(!continues);
+    }
+}
+
+/// Behind column 72, the end of a continued line is a comment only if the lines of fixed form end there.
+#[test]
+fn no_line_of_the_header_is_continued() {
+    for text in [mpif_h(true), mpif_h(false)] {
+        let longest = statements(&text).max_by_key(|line| line.len());
+        assert!(longest.is_some_and(|line| line.len() <= 72), "{longest:?}");
     }
 }
 

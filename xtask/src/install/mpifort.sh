@@ -12,6 +12,31 @@ here=$(CDPATH='' cd -- "$(dirname -- "$(readlink -f -- "$0")")" && pwd)
 prefix=$(dirname -- "$here")
 name=$(basename -- "$0")
 compiler=$RANKPOINT_LAUNCH_FC
+# Flags that change the size of REAL, for which there are modules of their own.
+reals=
+size=
+sizes() {
+    if [ -n "$size" ]; then
+        reals="$reals --flag=$1" size=
+        return
+    fi
+    case $1 in
+        -i8 | -fdefault-integer-8 | -integer-size | -integer-size=* | -finteger-4-integer-8)
+            echo "$name: $1 changes the size of INTEGER, which Rankpoint's Fortran bindings do not support" >&2
+            exit 1
+            ;;
+        -freal-4-real-* | -freal-8-real-*)
+            echo "$name: $1 changes the size of REAL*4 or REAL*8, which Rankpoint's Fortran bindings do not support; -fdefault-real-8 is supported" >&2
+            exit 1
+            ;;
+        -fdefault-real-10)
+            echo "$name: $1 makes REALs of 10 bytes, for which MPI has no datatype" >&2
+            exit 1
+            ;;
+        -r8 | -fdefault-real-8 | -fdefault-real-16 | -fdefault-double-8 | -real-size=*) reals="$reals --flag=$1" ;;
+        -real-size) reals="$reals --flag=$1" size=next ;;
+    esac
+}
 show=
 linking=yes
 count=$#
@@ -26,11 +51,8 @@ while [ "$count" -gt 0 ]; do
         -showme:* | --showme:*) show=${argument#*:}; continue ;;
         -fc=*) compiler=${argument#*=}; continue ;;
         -c | -E | -S | -M | -MM | -fsyntax-only) linking=no ;;
-        -i8 | -fdefault-integer-8 | -integer-size | -r8 | -fdefault-real-8 | -fdefault-double-8 | -real-size)
-            echo "$name: $argument changes the size of INTEGER or REAL, which Rankpoint's Fortran bindings do not support yet" >&2
-            exit 1
-            ;;
     esac
+    sizes "$argument"
     set -- "$@" "$argument"
 done
 if [ -z "$compiler" ]; then
@@ -45,13 +67,17 @@ if [ -z "$compiler" ]; then
     fi
 fi
 # The name may hold flags.
-modules=$("$here/rankpoint" fortran build --compiler="${compiler%% *}") || exit 1
+for argument in $compiler; do
+    sizes "$argument"
+done
+# shellcheck disable=SC2086
+modules=$("$here/rankpoint" fortran build --compiler="${compiler%% *}" $reals) || exit 1
 include=$prefix/include
 if [ "$RANKPOINT_LAUNCH_PLAIN_MPIF" = 1 ]; then
     include=$prefix/include/rankpoint/plain
 fi
 compile="-I$modules -I$include"
-link="-L$prefix/lib -Wl,-rpath,$prefix/lib -Wl,--enable-new-dtags -lmpifort_abi -lmpi_abi"
+link="-L$modules -L$prefix/lib -Wl,-rpath,$prefix/lib -Wl,--enable-new-dtags -lmpirp_types -lmpifort_abi -lmpi_abi"
 case $show in
     '') ;;
     all) echo "$compiler" "$compile" "$@" "$link"; exit 0 ;;
@@ -60,8 +86,8 @@ case $show in
     compile) echo "$compile"; exit 0 ;;
     link) echo "$link"; exit 0 ;;
     incdirs) echo "$modules $include"; exit 0 ;;
-    libdirs) echo "$prefix/lib"; exit 0 ;;
-    libs) echo "mpifort_abi mpi_abi"; exit 0 ;;
+    libdirs) echo "$modules $prefix/lib"; exit 0 ;;
+    libs) echo "mpirp_types mpifort_abi mpi_abi"; exit 0 ;;
     command) echo "$compiler"; exit 0 ;;
     version) echo "$name: Rankpoint @VERSION@"; exit 0 ;;
     *) echo "$name: nothing is called -showme:$show" >&2; exit 1 ;;
@@ -79,4 +105,5 @@ if [ $linking = no ]; then
     exec $compiler -I"$modules" -I"$include" "$@"
 fi
 # shellcheck disable=SC2086
-exec $compiler -I"$modules" -I"$include" "$@" -L"$prefix/lib" -Wl,-rpath,"$prefix/lib" -Wl,--enable-new-dtags -lmpifort_abi -lmpi_abi
+exec $compiler -I"$modules" -I"$include" "$@" -L"$modules" -L"$prefix/lib" -Wl,-rpath,"$prefix/lib" \
+    -Wl,--enable-new-dtags -lmpirp_types -lmpifort_abi -lmpi_abi

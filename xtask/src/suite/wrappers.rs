@@ -80,7 +80,7 @@ fn in_two_steps(prefix: &Path, source: &str, program: &Path) -> Result<(), Strin
     runs(prefix, program)
 }
 
-/// The wrapper for Fortran, for several programs at once before there are modules, and with a flag that it does not support.
+/// The wrapper for Fortran, for several programs at once before there are modules, and with flags that it does not support.
 fn fortran(prefix: &Path, program: &Path) -> Result<(), String> {
     let mpifort = prefix.join("bin/mpifort");
     // It need not exist.
@@ -107,13 +107,20 @@ fn fortran(prefix: &Path, program: &Path) -> Result<(), String> {
     command.args(["tests/fortran/faces.f90", "-o"]).arg(program);
     shell::run(&mut command)?;
     runs(prefix, program)?;
-    let mut wide = shell::command(&mpifort);
-    let output = shell::output(wide.args(["-fdefault-integer-8", "tests/fortran/faces.f90"]))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    match output.status.code() {
-        Some(1) if said.contains("changes the size of INTEGER") => Ok(()),
-        _ => Err(format!("-fdefault-integer-8: {}: {said}", output.status)),
+    for (flag, why) in [
+        ("-fdefault-integer-8", "changes the size of INTEGER"),
+        ("-finteger-4-integer-8", "changes the size of INTEGER"),
+        ("-freal-4-real-8", "changes the size of REAL*4"),
+        ("-fdefault-real-10", "makes REALs of 10 bytes"),
+    ] {
+        let mut command = shell::command(&mpifort);
+        let output = shell::output(command.args([flag, "tests/fortran/faces.f90"]))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        if output.status.code() != Some(1) || !said.contains(why) {
+            return Err(format!("{flag}: {}: {said}", output.status));
+        }
     }
+    Ok(())
 }
 
 /// CMake's own module finds the three faces.

@@ -64,7 +64,7 @@ fn value(row: &Row) -> Option<String> {
 
 /// Adds the integer constants, which are the same in all faces; `is_modern` says whether buffers are descriptors, and declared to outlive calls.
 pub(super) fn add_integers(lines: &mut Lines, is_modern: bool) {
-    for (name, value) in OWN {
+    for (name, value) in OWN.iter().chain(KINDS) {
         lines.add(&format!("INTEGER, PARAMETER :: {name} = {value}"));
     }
     for row in constants() {
@@ -80,10 +80,77 @@ pub(super) fn add_integers(lines: &mut Lines, is_modern: bool) {
     }
 }
 
+/// Whether the mantissa of REAL and DOUBLE PRECISION has more than 30, 60 or 80 bits, and thus whether they have 4, 8 or 16 bytes: 1 or 0.
+/// Old programs call variables and procedures like intrinsic functions, so no expression names one; and compilers warn of integer
+/// division.
+const KINDS: &[(&str, &str)] = &[
+    ("MPIRP_R30", "(1.0+2.0**(-30)-1.0)*2.0**30"),
+    ("MPIRP_R60", "(1.0+2.0**(-60)-1.0)*2.0**60"),
+    ("MPIRP_R80", "(1.0+2.0**(-80)-1.0)*2.0**80"),
+    ("MPIRP_D60", "(1D0+2D0**(-60)-1D0)*2D0**60"),
+    ("MPIRP_D80", "(1D0+2D0**(-80)-1D0)*2D0**80"),
+    ("MPIRP_R4", "1-MPIRP_R30"),
+    ("MPIRP_R8", "MPIRP_R30-MPIRP_R60"),
+    ("MPIRP_R16", "MPIRP_R80"),
+    ("MPIRP_D8", "1-MPIRP_D60"),
+    ("MPIRP_D16", "MPIRP_D80"),
+];
+
+/// Datatypes of REAL and DOUBLE PRECISION, whose sizes options of compilers change, with the one for each kind. Where there is none, the
+/// sum is 0, which is no handle.
+const SIZED: &[(&str, &[(&str, &str)])] = &[
+    (
+        "MPI_REAL",
+        &[
+            ("MPI_REAL", "R4"),
+            ("MPI_REAL8", "R8"),
+            ("MPI_REAL16", "R16"),
+        ],
+    ),
+    (
+        "MPI_COMPLEX",
+        &[
+            ("MPI_COMPLEX", "R4"),
+            ("MPI_COMPLEX16", "R8"),
+            ("MPI_COMPLEX32", "R16"),
+        ],
+    ),
+    (
+        "MPI_2REAL",
+        &[("MPI_2REAL", "R4"), ("MPI_2DOUBLE_PRECISION", "R8")],
+    ),
+    (
+        "MPI_DOUBLE_PRECISION",
+        &[("MPI_DOUBLE_PRECISION", "D8"), ("MPI_REAL16", "D16")],
+    ),
+    (
+        "MPI_DOUBLE_COMPLEX",
+        &[("MPI_DOUBLE_COMPLEX", "D8"), ("MPI_COMPLEX32", "D16")],
+    ),
+    ("MPI_2DOUBLE_PRECISION", &[("MPI_2DOUBLE_PRECISION", "D8")]),
+];
+
 /// The predefined handles: name, type and value.
-pub(super) fn handles() -> Vec<(&'static str, &'static str, &'static str)> {
+pub(super) fn handles() -> Vec<(&'static str, &'static str, String)> {
     let all = constants();
-    let rows = all.iter().filter(|row| row.get("category") == "handle");
-    rows.map(|row| (row.get("name"), row.get("c_type"), row.get("value")))
-        .collect()
+    let rows: Vec<&Row> = (all.iter())
+        .filter(|row| row.get("category") == "handle")
+        .collect();
+    let value = |name: &str| {
+        let found = rows.iter().find(|row| row.get("name") == name);
+        found.map_or("0", |row| row.get("value"))
+    };
+    let handle = |row: &&Row| {
+        let (name, kind) = (row.get("name"), row.get("c_type"));
+        let sized = SIZED.iter().find(|(other, ..)| *other == name);
+        let value = match sized {
+            Some((_, sizes)) => {
+                let term = |(name, kind): &(&str, &str)| format!("{}*MPIRP_{kind}", value(name));
+                sizes.iter().map(term).collect::<Vec<_>>().join("+")
+            }
+            None => value(name).to_owned(),
+        };
+        (name, kind, value)
+    };
+    rows.iter().map(handle).collect()
 }

@@ -8,8 +8,9 @@ use super::procedure::{Argument, Procedure, Role, procedures};
 /// What the first lines of each file say.
 pub(super) const HEAD: &str = " SPDX-License-Identifier: MIT OR Apache-2.0";
 
-/// The text of `mpif.h`, in fixed and free source form at once. Without interfaces it is for programs that define MPI procedures
-/// themselves or declare them EXTERNAL.
+/// The text of `mpif.h`, in fixed and free source form at once. No statement is continued, because no continuation is both fixed form of
+/// any length of lines and free form. Without interfaces it is for programs that define MPI procedures themselves or declare them
+/// EXTERNAL.
 pub fn mpif_h(has_interfaces: bool) -> String {
     let mut lines = Lines::new();
     lines.comment(HEAD);
@@ -46,7 +47,7 @@ pub fn mpif_h(has_interfaces: bool) -> String {
         if !procedure.is_function() {
             add_interface(
                 &mut lines,
-                procedure,
+                &with_short_head(procedure),
                 "",
                 procedure.function.name,
                 true,
@@ -93,6 +94,17 @@ pub fn mpi_f90() -> String {
     lines.into_text()
 }
 
+/// A procedure whose first statement fits into a line, if need be by letters for names.
+fn with_short_head(procedure: &Procedure) -> Procedure {
+    let names = procedure.arguments.iter().map(|it| it.name.len() + 1);
+    let head = "SUBROUTINE ()ierror".len() + procedure.function.name.len();
+    if Lines::fits(head + names.sum::<usize>()) {
+        procedure.clone()
+    } else {
+        procedure.with_letters()
+    }
+}
+
 /// Whether the two old faces have a procedure.
 fn is_in_old_faces(procedure: &Procedure) -> bool {
     !procedure.is_large()
@@ -125,7 +137,8 @@ fn status_shape(shape: &str) -> String {
 
 fn add_handles(lines: &mut Lines) {
     for (name, _, value) in handles() {
-        lines.add(&format!("INTEGER, PARAMETER :: {name} = {value}"));
+        lines.add(&format!("INTEGER {name}"));
+        lines.add(&format!("PARAMETER ({name}={value})"));
     }
 }
 
@@ -202,9 +215,9 @@ fn add_interface(
         .map(|argument| argument.name.as_str())
         .collect();
     if procedure.has_ierror() {
-        names.push("ierror");
+        names.push(procedure.error_name);
     }
-    let list = names.join(", ");
+    let list = names.join(",");
     if procedure.is_function() {
         lines.add(&format!("FUNCTION {prefix}{name}({list}) RESULT(value)"));
         lines.add(&format!("{} value", result_type(procedure)));
@@ -229,7 +242,7 @@ fn add_interface(
         }
     }
     if procedure.has_ierror() {
-        lines.add("INTEGER ierror");
+        lines.add(&format!("INTEGER(KIND=4) {}", procedure.error_name));
     }
     let end = if procedure.is_function() {
         "END FUNCTION"
@@ -239,12 +252,13 @@ fn add_interface(
     lines.add(end);
 }
 
+/// With the library's sizes, so that a compiler refuses a program that options give others.
 fn plain_type(argument: &Argument) -> String {
     match argument.role {
-        Role::Logical => "LOGICAL".to_owned(),
+        Role::Logical => "LOGICAL(KIND=4)".to_owned(),
         Role::Text | Role::Texts => "CHARACTER(LEN=*)".to_owned(),
         _ if argument.bytes() == 8 => "INTEGER(KIND=8)".to_owned(),
-        _ => "INTEGER".to_owned(),
+        _ => "INTEGER(KIND=4)".to_owned(),
     }
 }
 
@@ -253,7 +267,6 @@ pub(super) fn shape(argument: &Argument) -> &'static str {
     match (argument.role, argument.is_array) {
         (Role::Status, false) => "(8)",
         (Role::Status, true) => "(8,*)",
-        (Role::Texts, _) if argument.c.kind == "STRING_2DARRAY" => "(count,*)",
         (Role::Texts, _) => "(*)",
         (Role::Text, _) => "",
         (_, true) if argument.c.rust_type.contains("[i32; 3]") => "(3,*)",

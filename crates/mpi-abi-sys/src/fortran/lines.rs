@@ -17,6 +17,11 @@ impl Lines {
         }
     }
 
+    /// Whether a statement of that length needs no continuation.
+    pub(super) fn fits(length: usize) -> bool {
+        FIRST + length <= LAST
+    }
+
     /// Adds a statement. One that is too long is broken behind commas: with `&` behind column 72, which fixed form takes for a
     /// comment, and `&` in column 6, which free form takes for the continuation.
     pub(super) fn add(&mut self, statement: &str) {
@@ -24,7 +29,7 @@ impl Lines {
         let mut head = " ".repeat(FIRST);
         while FIRST + rest.len() > LAST {
             let room = &rest[..LAST - FIRST];
-            let Some(at) = room.rfind(", ").or_else(|| room.rfind(' ')) else {
+            let Some(at) = room.rfind(',').or_else(|| room.rfind(' ')) else {
                 break;
             };
             let line = format!("{head}{}", &rest[..=at]);

@@ -20,4 +20,4 @@ pub use entries::{data_symbols, entries, library};
 pub use f08::mpi_f08_f90;
 pub use faces::{mpi_f90, mpif_h};
 pub use procedure::{Argument, Life, Procedure, Role, procedures};
-pub use types::types_f90;
+pub use types::{sentinels_f90, types_f90};

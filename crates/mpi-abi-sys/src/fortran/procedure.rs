@@ -127,9 +127,21 @@ pub struct Procedure {
     pub function: Function,
     /// Its arguments without `ierror`.
     pub arguments: Vec<Argument>,
+    /// What `ierror` is called.
+    pub(super) error_name: &'static str,
 }
 
 impl Procedure {
+    /// The same with arguments that are called by single letters, so that a statement with all of them is short.
+    pub(super) fn with_letters(&self) -> Self {
+        let mut other = self.clone();
+        for (argument, letter) in other.arguments.iter_mut().zip('a'..) {
+            argument.name = letter.to_string();
+        }
+        other.error_name = "z";
+        other
+    }
+
     /// The name without `MPI_`.
     pub fn short_name(&self) -> &'static str {
         self.function.name.trim_start_matches("MPI_")
@@ -265,6 +277,7 @@ fn procedure(function: Function) -> Procedure {
     Procedure {
         function,
         arguments,
+        error_name: "ierror",
     }
 }
 

@@ -6,26 +6,15 @@ use super::faces::{HEAD, module_symbol};
 use super::lines::Lines;
 use super::procedure::HANDLES;
 
-/// The text of the module `mpirp_types`.
-pub fn types_f90() -> String {
+/// The text of the module `mpirp_sentinels`: the constants that are recognised by their addresses and have one type in both modules.
+pub fn sentinels_f90() -> String {
     let mut lines = Lines::new();
     lines.comment(HEAD);
-    lines.comment(" What the modules mpi and mpi_f08 have in common.");
-    lines.add("MODULE mpirp_types");
-    lines.add("USE, INTRINSIC :: iso_c_binding, ONLY: c_char, mpirp_c_ptr => c_ptr");
+    lines.comment(" Variables of the modules mpi and mpi_f08 that stand for constants.");
+    lines.add("MODULE mpirp_sentinels");
+    lines.add("USE, INTRINSIC :: iso_c_binding, ONLY: c_char");
     lines.add("IMPLICIT NONE");
     lines.add("PRIVATE :: c_char");
-    for kind in HANDLES {
-        lines.add(&format!("TYPE, BIND(C) :: {kind}"));
-        lines.add("INTEGER :: MPI_VAL");
-        lines.add("END TYPE");
-    }
-    lines.add("TYPE, BIND(C) :: MPI_Status");
-    lines.add("INTEGER :: MPI_SOURCE");
-    lines.add("INTEGER :: MPI_TAG");
-    lines.add("INTEGER :: MPI_ERROR");
-    lines.add("INTEGER, PRIVATE :: mpirp_internal(5)");
-    lines.add("END TYPE");
     for (name, kind, shape) in SENTINELS {
         let kind = match *kind {
             "STATUS" => continue,
@@ -37,11 +26,36 @@ pub fn types_f90() -> String {
             "{kind}, BIND(C, NAME=\"{label}\"), TARGET :: {name}{shape}"
         ));
     }
+    lines.add("END MODULE mpirp_sentinels");
+    lines.into_text()
+}
+
+/// The text of the module `mpirp_types`. It has no variables, so that the object made from it, which holds what gfortran refers to where a
+/// handle becomes a CLASS(*), defines none of the library's symbols.
+pub fn types_f90() -> String {
+    let mut lines = Lines::new();
+    lines.comment(HEAD);
+    lines.comment(" What the modules mpi and mpi_f08 have in common.");
+    lines.add("MODULE mpirp_types");
+    lines.add("USE, INTRINSIC :: iso_c_binding, ONLY: mpirp_c_ptr => c_ptr");
+    lines.add("USE mpirp_sentinels");
+    lines.add("IMPLICIT NONE");
+    for kind in HANDLES {
+        lines.add(&format!("TYPE, BIND(C) :: {kind}"));
+        lines.add("INTEGER :: MPI_VAL");
+        lines.add("END TYPE");
+    }
+    lines.add("TYPE, BIND(C) :: MPI_Status");
+    lines.add("INTEGER :: MPI_SOURCE");
+    lines.add("INTEGER :: MPI_TAG");
+    lines.add("INTEGER :: MPI_ERROR");
+    lines.add("INTEGER, PRIVATE :: mpirp_internal(5)");
+    lines.add("END TYPE");
     for (operator, word) in [("==", "equal"), ("/=", "differ")] {
         lines.add(&format!("INTERFACE OPERATOR({operator})"));
         for kind in HANDLES {
             let name = format!("mpirp_{word}_{}", kind.to_lowercase());
-            lines.add(&format!("PURE FUNCTION {name}(a, b) RESULT(value)"));
+            lines.add(&format!("ELEMENTAL FUNCTION {name}(a, b) RESULT(value)"));
             lines.add(&format!("IMPORT :: {kind}"));
             lines.add(&format!("TYPE({kind}), INTENT(IN) :: a, b"));
             lines.add("LOGICAL value");
