@@ -23,6 +23,8 @@ import usage
 
 HERE = Path(__file__).parent
 LIMIT_S = "60"
+# Of many random sections.
+RANDOM_LIMIT_S = "600"
 # The library may be this large, and needs no other libraries: above all none of a Fortran compiler.
 MOST_BYTES = 3_000_000
 NEEDED = ("libmpi_abi.so", "libc.so", "libgcc_s.so", "ld-linux")
@@ -113,6 +115,24 @@ def programs(mpifort, folder, launchers):
     return passed, wrong
 
 
+def random_sections(prefix, folder, launchers, cases):
+    """The number of runs of calls with random sections, and what is wrong."""
+    program = folder / "random_sections"
+    words = ["-O1", "-Wall", "-Wextra", "-Werror", HERE / "random/random_sections.c", "-o", program, "-lmpifort_abi"]
+    printed, status = run([prefix / "bin/mpicc", *words], folder)
+    if status != 0:
+        return 0, [f"random_sections.c does not compile: {printed[-3000:]}"]
+    passed, wrong = 0, []
+    for number in ["1", "2"]:
+        for name, words, more in launchers:
+            printed, status = run([*words, "-n", number, program, str(cases)], folder, more)
+            if status != 0 or f"PASS {cases} cases" not in printed:
+                wrong.append(f"random_sections with {number} ranks on {name}: exit status {status}: {printed[-2000:]}")
+            else:
+                passed += 1
+    return passed, wrong
+
+
 def plugins(prefix, mpifort, folder):
     """What is wrong with two plugins that Python loads, each RTLD_LOCAL."""
     paths = []
@@ -126,17 +146,23 @@ def plugins(prefix, mpifort, folder):
     return [] if status == 0 and "PASS" in printed else [f"plugins: exit status {status}: {printed[-2000:]}"]
 
 
+def launched(prefix, others, limit_s):
+    """How programs are started on Rankpoint and on other libraries: name, command, settings."""
+    launchers = [("Rankpoint", [prefix / "bin/mpiexec", "--timeout", limit_s], {})]
+    for other in others:
+        settings = {"LD_LIBRARY_PATH": str(other / "lib"), "MPIEXEC_TIMEOUT": limit_s}
+        launchers.append((str(other), [other / "bin/mpiexec"], settings))
+    return launchers
+
+
 def main():
     options = [word for word in sys.argv[1:] if word.startswith("--mpi=")]
     prefix, folder = [Path(word).resolve() for word in sys.argv[1:] if not word.startswith("--")]
     if not any(shutil.which(name) for name in ["gfortran", "flang", "flang-new", "flang-new-19"]):
         print("skipped: there is no Fortran compiler (Debian package gfortran)")
         sys.exit(77)
-    launchers = [("Rankpoint", [prefix / "bin/mpiexec", "--timeout", LIMIT_S], {})]
-    for option in options:
-        other = Path(option[len("--mpi="):]).resolve()
-        settings = {"LD_LIBRARY_PATH": str(other / "lib"), "MPIEXEC_TIMEOUT": LIMIT_S}
-        launchers.append((str(other), [other / "bin/mpiexec"], settings))
+    others = [Path(option[len("--mpi="):]).resolve() for option in options]
+    launchers = launched(prefix, others, LIMIT_S)
     compilers = [name for name in COMPILERS if shutil.which(name)] if "--every-compiler" in sys.argv else []
     passed, wrong = 0, library(prefix)
     for flags, place in [([], folder), *(([f"-fc={name}"], folder / name) for name in compilers)]:
@@ -149,6 +175,10 @@ def main():
         passed, wrong = passed + (not found), wrong + found
         print(" ".join(flags) or "usual compiler")
         print(f"  echo               {counts[0][0]} calls\n  programs           {counts[1][0]} runs")
+    cases = 100_000 if "--every-compiler" in sys.argv else 1000
+    runs, found = random_sections(prefix, folder, launched(prefix, others, RANDOM_LIMIT_S), cases)
+    passed, wrong = passed + runs, wrong + found
+    print(f"random sections\n  programs           {runs} runs of {cases} cases")
     for what in wrong:
         print(what)
     print(f"{passed} passed, {len(wrong)} failed, 0 skipped")

@@ -78,7 +78,7 @@ pub(super) fn fortran(scope: Scope) -> Result<Found, String> {
         script: "tests/fortran/run.py",
         arguments: [&[], &["--every-compiler"]],
         needs: &[tools::CC, tools::FORTRAN, tools::PYTHON],
-        limit_s: 1200,
+        limit_s: 3600,
     };
     let peer = Peer::find("mpich").ok_or("no peer is called mpich")?;
     let other = match scope {
