@@ -3,7 +3,6 @@
  * calls; in our tests it is a double whose device memory faults when the processor touches it. */
 #include "device.h"
 
-static int rank, size;
 
 /* How a message travels. */
 enum { BLOCKING, NONBLOCKING, UNEXPECTED, SYNCHRONOUS, BUFFERED, PERSISTENT, SENDRECV, PROBED, WAYS };

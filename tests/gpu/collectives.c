@@ -6,7 +6,7 @@
 enum { BLOCKING, NONBLOCKING, PERSISTENT, FORMS };
 enum { MOST = 8, ROUNDS = 2 };
 
-static int rank, size, form, in_place, is_checked = 1;
+static int form, in_place, is_checked = 1;
 static MPI_Comm comm, grid;
 static int count;
 static MPI_Datatype type;
@@ -248,15 +248,8 @@ static void add(void *in, void *inout, int *length, MPI_Datatype *datatype)
 
 int main(int argc, char **argv)
 {
-    int is_late = argc > 1 && strcmp(argv[1], "late") == 0;
-    if (!is_late)
-        load_driver();
-    MPI_Init(&argc, &argv);
+    start(&argc, &argv);
     comm = MPI_COMM_WORLD;
-    MPI_Comm_rank(comm, &rank);
-    MPI_Comm_size(comm, &size);
-    if (is_late)
-        load_driver();
     /* A line, whose ends have a neighbour that is MPI_PROC_NULL. */
     MPI_Cart_create(comm, 1, &size, &(int){0}, 0, &grid);
     MPI_Datatype sparse;

@@ -7,7 +7,6 @@
 
 enum { ROUNDS = 5 };
 
-static int rank, size;
 static double of_program[16];
 
 /* What one side of a message takes: all calls, and some of them. */

@@ -22,6 +22,8 @@ static int (*cu_name)(char *, int, int);
 static size_t (*cu_calls)(const char *);
 /* Whether the driver is the double, whose memory has bounds that kernels cannot leave unnoticed. */
 static int is_double;
+/* The context of the first GPU, which is that of the thread that loads the driver. */
+static void *context;
 
 #define DRIVER(call)                                                    \
     do {                                                                \
@@ -56,13 +58,28 @@ static inline void load_driver(void)
     *(void **)&cu_out = symbol(library, "cuMemcpyDtoH_v2");
     *(void **)&cu_name = symbol(library, "cuDeviceGetName");
     *(void **)&cu_calls = dlsym(library, "cuda_double_calls");
-    void *context;
     char name[128];
     DRIVER(cu_init(0));
     DRIVER(cu_name(name, sizeof name, 0));
     is_double = strcmp(name, "double of a GPU") == 0;
     DRIVER(cu_retain(&context, 0));
     DRIVER(cu_set_current(context));
+}
+
+static int rank, size;
+
+/* Starts MPI, and loads the driver before or, with the argument `late`, after that; says which. */
+static inline int start(int *argc, char ***argv)
+{
+    int is_late = *argc > 1 && strcmp((*argv)[1], "late") == 0;
+    if (!is_late)
+        load_driver();
+    MPI_Init(argc, argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (is_late)
+        load_driver();
+    return is_late;
 }
 
 /* A buffer on the device or on the host, with a copy of what it should hold. */

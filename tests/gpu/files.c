@@ -4,7 +4,6 @@
 
 enum { INDEPENDENT, NONBLOCKING, COLLECTIVE, COLLECTIVE_NONBLOCKING, SPLIT, WAYS };
 
-static int rank, size;
 static MPI_File file;
 
 static int transfer(int way, int writes, MPI_Offset place, void *buffer, int count, MPI_Datatype type)
@@ -81,14 +80,7 @@ static void round_trip(int way, int kind, MPI_Datatype type, int count)
 
 int main(int argc, char **argv)
 {
-    int is_late = argc > 1 && strcmp(argv[1], "late") == 0;
-    if (!is_late)
-        load_driver();
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (is_late)
-        load_driver();
+    start(&argc, &argv);
     MPI_Datatype sparse;
     MPI_Type_vector(4, 1, 2, MPI_DOUBLE, &sparse);
     MPI_Type_commit(&sparse);

@@ -64,7 +64,7 @@ int main(int argc, char **argv)
 {
     const char *launched = argv[1];
     int has_gpu = argc > 2 && strcmp(argv[2], "gpu") == 0;
-    int rank, is_supported = -1;
+    int is_supported = -1;
     CHECK(MPIX_Query_cuda_support() == 0);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -5,8 +5,6 @@
 
 enum { DOUBLES = 96, ROUNDS = 2 };
 
-static int rank, size;
-
 /* Sends doubles in a ring, and receives them as elements of a type of four. */
 static void exchange(int sent, int received, MPI_Datatype type, int kind)
 {
@@ -41,10 +39,7 @@ static void exchange(int sent, int received, MPI_Datatype type, int kind)
 
 int main(int argc, char **argv)
 {
-    load_driver();
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    start(&argc, &argv);
     MPI_Datatype dense, sparse;
     MPI_Type_contiguous(4, MPI_DOUBLE, &dense);
     MPI_Type_vector(4, 1, 2, MPI_DOUBLE, &sparse);

@@ -24,7 +24,6 @@ typedef struct {
     long words[SLOT];
 } Slot;
 
-static int rank, size;
 static MPI_Win win;
 /* Where the window of each rank begins, for a dynamic one; else 0. */
 static MPI_Aint bases[MOST];
@@ -234,15 +233,8 @@ static void try_window(int flavour)
 
 int main(int argc, char **argv)
 {
-    int is_late = argc > 1 && strcmp(argv[1], "late") == 0;
-    if (!is_late)
-        load_driver();
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    start(&argc, &argv);
     MPI_Comm_group(MPI_COMM_WORLD, &all);
-    if (is_late)
-        load_driver();
     MPI_Type_vector(4, 1, 2, MPI_DOUBLE, &sparse);
     MPI_Type_commit(&sparse);
     for (int flavour = 0; flavour < FLAVOURS; flavour++)
