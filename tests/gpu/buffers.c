@@ -167,47 +167,13 @@ static void mixed(const Buffer *one)
     }
 }
 
-/* A call refuses memory of a GPU, and names the argument and the kind of memory. */
-static void refused(int code, const char *argument, int line)
-{
-    char text[MPI_MAX_ERROR_STRING], named[64];
-    int length, class;
-    MPI_Error_class(code, &class);
-    MPI_Error_string(code, text, &length);
-    snprintf(named, sizeof named, "argument '%s' is ", argument);
-    if (class != MPI_ERR_BUFFER || !strstr(text, named) || !strstr(text, "in the memory of a GPU")) {
-        fprintf(stderr, "line %d: class %d, expected '%s' in: %s\n", line, class, named, text);
-        CHECK(!"device memory is refused");
-    }
-}
-#define REFUSED(argument, call) refused(call, argument, __LINE__)
-
-/* Windows do not have memory of a GPU. */
-static void windows(void *device)
-{
-    MPI_Win win;
-    double memory[10];
-    REFUSED("base", MPI_Win_create(device, 80, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
-    /* One member's memory lets all members fail. */
-    int code = MPI_Win_create(rank == 0 ? device : memory, 80, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
-    if (rank == 0)
-        REFUSED("base", code);
-    else
-        CHECK(code != MPI_SUCCESS);
-    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
-    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
-    REFUSED("base", MPI_Win_attach(win, device, 80));
-    MPI_Win_free(&win);
-}
-
-/* What is not done is an error, and no access. */
+/* What is refused is an error, and no access. */
 static void errors(void)
 {
-    Buffer one = make(1, 80, 1), other = make(1, 80, 2);
+    Buffer one = make(1, 80, 1);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     int class, code;
-    windows(address(&other));
     /* A message that is too long gives what fits. */
     double nine[9];
     for (int i = 0; i < 9; i++)
@@ -224,7 +190,6 @@ static void errors(void)
     mixed(&one);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     drop(&one);
-    drop(&other);
 }
 
 int main(int argc, char **argv)

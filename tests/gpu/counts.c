@@ -62,6 +62,57 @@ static void messages(const char *what, void *buffer, int count, MPI_Datatype typ
         expect(what, before, rank % 2 == 0 ? sent : received);
 }
 
+/* Rounds of an operation on the window of the next rank and a fence; what the memory of that window takes. */
+static void accesses(const char *what, void *origin, MPI_Datatype type, int is_put, MPI_Win win, Counts each)
+{
+    Counts before = {0};
+    for (int round = -1; round < ROUNDS; round++) {
+        /* Nobody begins while others count. */
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (is_put == 1)
+            MPI_Put(origin, 4, MPI_DOUBLE, (rank + 1) % size, 0, 1, type, win);
+        else if (is_put == 0)
+            MPI_Get(origin, 4, MPI_DOUBLE, (rank + 1) % size, 0, 1, type, win);
+        else
+            MPI_Accumulate(origin, 4, MPI_DOUBLE, (rank + 1) % size, 0, 1, type, MPI_SUM, win);
+        MPI_Win_fence(0, win);
+        if (round < 0)
+            before = now();
+    }
+    expect(what, before, each);
+}
+
+static void windows(void *there, double *in_heap)
+{
+    MPI_Win win;
+    MPI_Datatype dense, vector, indexed;
+    MPI_Type_contiguous(4, MPI_DOUBLE, &dense);
+    MPI_Type_vector(4, 1, 2, MPI_DOUBLE, &vector);
+    MPI_Type_indexed(2, (int[]){3, 1}, (int[]){7, 0}, MPI_DOUBLE, &indexed);
+    MPI_Type_commit(&dense);
+    MPI_Type_commit(&vector);
+    MPI_Type_commit(&indexed);
+    MPI_Win_create(there, 8000, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_fence(0, win);
+    /* Push, copy, pop; the kind of the window's memory is known. */
+    Counts copied = {.all = 3, .copies = 1}, combined = {.all = 6, .copies = 2};
+    accesses("a put", in_heap, dense, 1, win, copied);
+    accesses("a get", in_heap, dense, 0, win, copied);
+    accesses("an accumulate", in_heap, dense, 2, win, combined);
+    Counts unpacked = {.all = 5, .launches = 1, .copies = 1, .waits = 1}, packed = {.all = 4, .launches = 1, .copies = 1};
+    Counts both = {.all = 9, .launches = 2, .copies = 2, .waits = 1};
+    accesses("a put into a vector", in_heap, vector, 1, win, unpacked);
+    accesses("a get of a vector", in_heap, vector, 0, win, packed);
+    accesses("an accumulate into a vector", in_heap, vector, 2, win, both);
+    accesses("a put into a list", in_heap, indexed, 1, win, unpacked);
+    accesses("a get of a list", in_heap, indexed, 0, win, packed);
+    accesses("an accumulate into a list", in_heap, indexed, 2, win, both);
+    MPI_Win_free(&win);
+    MPI_Type_free(&dense);
+    MPI_Type_free(&vector);
+    MPI_Type_free(&indexed);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -117,6 +168,7 @@ int main(int argc, char **argv)
     for (int round = 0; round < ROUNDS; round++)
         MPI_Allreduce(in_heap, of_program, 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     expect("a collective on the host", before, none);
+    windows(there, in_heap);
     CHECK(cu_calls("cuInit") == 1);
 
     drop(&device);

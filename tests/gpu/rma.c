@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
- * One-sided calls whose buffers are in the memory of a GPU, in windows of all flavours and all kinds of epochs. Each call is made twice, with
- * buffers of the host and with others, on two halves of the window: what is there afterwards is the same. The driver is loaded before MPI_Init
- * or, with the argument `late`, after it. */
+ * One-sided calls whose buffers or whose windows are in the memory of a GPU, in windows of all flavours and all kinds of epochs. Each call is made
+ * twice, with buffers of the host and with others, on two halves of the window: what is there afterwards is the same. The driver is loaded before
+ * MPI_Init or, with the argument `late`, after it. */
 #include "device.h"
 
 #include <stddef.h>
 
-enum { CREATED, ALLOCATED, SHARED, DYNAMIC, FLAVOURS };
+/* The last four have memory of a GPU: all of it, that of every other rank, what is attached, and the second half of what is attached. */
+enum { CREATED, ALLOCATED, SHARED, DYNAMIC, ON_DEVICE, ON_SOME, ATTACHED_ON_DEVICE, HALF_ATTACHED_ON_DEVICE, FLAVOURS };
 enum { FENCE, LOCK, LOCK_ALL, POST, EPOCHS };
 
 /* Elements of a slot, and of which each rank has one at every target, in either half. */
@@ -25,8 +26,8 @@ typedef struct {
 } Slot;
 
 static MPI_Win win;
-/* Where the window of each rank begins, for a dynamic one; else 0. */
-static MPI_Aint bases[MOST];
+/* Where the halves of each rank's window begin: addresses in a dynamic one, else displacements. */
+static MPI_Aint bases[MOST][2];
 static MPI_Group all;
 static MPI_Datatype sparse;
 
@@ -61,7 +62,7 @@ static void end(int epoch, int target)
 /* The displacement of a part of this rank's slot. */
 static MPI_Aint at(int target, int half, size_t offset)
 {
-    return bases[target] + (MPI_Aint)((size_t)(half * size + rank) * sizeof(Slot) + offset);
+    return bases[target][half] + (MPI_Aint)((size_t)rank * sizeof(Slot) + offset);
 }
 
 static Buffer doubles(int is_device, int count, int seed)
@@ -174,7 +175,7 @@ static void leave_alone(void)
     code = MPI_Get(address(&buffer), 4, MPI_LONG, size, 0, 4, MPI_LONG, win);
     MPI_Error_class(code, &class);
     CHECK(class == MPI_ERR_RANK);
-    code = MPI_Put(address(&buffer), 5, MPI_LONG, 0, bases[0], 5, MPI_LONG, win);
+    code = MPI_Put(address(&buffer), 5, MPI_LONG, 0, bases[0][0], 5, MPI_LONG, win);
     MPI_Error_class(code, &class);
     CHECK(class == MPI_ERR_BUFFER);
     MPI_Win_unlock_all(win);
@@ -182,32 +183,67 @@ static void leave_alone(void)
     same(&before, &buffer);
 }
 
+/* Makes a window with two halves of so many bytes, which may be one behind the other. */
+static void make_window(int flavour, Buffer halves[2], size_t bytes)
+{
+    char *memory = NULL;
+    int is_dynamic = flavour == DYNAMIC || flavour >= ATTACHED_ON_DEVICE;
+    int on_device = flavour == ON_DEVICE || flavour == ATTACHED_ON_DEVICE || (flavour == ON_SOME && rank % 2 == 0);
+    MPI_Aint all_bytes = (MPI_Aint)(2 * bytes), places[2] = {0, (MPI_Aint)bytes};
+    if (flavour == ALLOCATED)
+        MPI_Win_allocate(all_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    else if (flavour == SHARED)
+        MPI_Win_allocate_shared(all_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    if (memory != NULL) {
+        halves[0] = (Buffer){0, bytes, (unsigned char *)memory, 0};
+        halves[1] = (Buffer){0, bytes, (unsigned char *)memory + bytes, 0};
+    } else if (flavour == HALF_ATTACHED_ON_DEVICE)
+        for (int half = 0; half < 2; half++)
+            halves[half] = make(half, bytes, 0);
+    else {
+        halves[0] = make(on_device, 2 * bytes, 0);
+        halves[0].bytes = bytes;
+        halves[1] = (Buffer){on_device, bytes, halves[0].host + bytes, halves[0].device + bytes};
+    }
+    if (is_dynamic) {
+        MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+        for (int half = 0; half < 2; half++) {
+            MPI_Win_attach(win, address(&halves[half]), (MPI_Aint)bytes);
+            MPI_Get_address(address(&halves[half]), &places[half]);
+        }
+    } else if (memory == NULL)
+        MPI_Win_create(address(&halves[0]), all_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Allgather(places, 2, MPI_AINT, bases, 2, MPI_AINT, MPI_COMM_WORLD);
+}
+
+static void free_window(int flavour, Buffer halves[2])
+{
+    if (flavour == DYNAMIC || flavour >= ATTACHED_ON_DEVICE)
+        for (int half = 0; half < 2; half++)
+            MPI_Win_detach(win, address(&halves[half]));
+    MPI_Win_free(&win);
+    if (flavour == ALLOCATED || flavour == SHARED)
+        return;
+    drop(&halves[0]);
+    if (flavour == HALF_ATTACHED_ON_DEVICE)
+        drop(&halves[1]);
+}
+
 static void try_window(int flavour)
 {
-    MPI_Aint bytes = (MPI_Aint)((size_t)(2 * size) * sizeof(Slot));
-    char *memory = NULL;
-    memset(bases, 0, sizeof bases);
-    if (flavour == CREATED || flavour == DYNAMIC)
-        memory = malloc((size_t)bytes);
-    if (flavour == CREATED)
-        MPI_Win_create(memory, bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
-    else if (flavour == ALLOCATED)
-        MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
-    else if (flavour == SHARED)
-        MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
-    else {
-        MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
-        MPI_Win_attach(win, memory, bytes);
-        MPI_Aint base;
-        MPI_Get_address(memory, &base);
-        MPI_Allgather(&base, 1, MPI_AINT, bases, 1, MPI_AINT, MPI_COMM_WORLD);
-    }
+    size_t bytes = (size_t)size * sizeof(Slot);
+    Buffer halves[2];
+    make_window(flavour, halves, bytes);
+    int has_device = flavour >= ON_DEVICE;
     for (int epoch = 0; epoch < EPOCHS; epoch++)
-        for (int kind = 1; kind < 4; kind++) {
-            int target = (rank + epoch) % size;
+        for (int kind = has_device ? 0 : 1; kind < 4; kind++) {
+            int target = (rank + epoch) % size, origin_rank = (rank + size - epoch % size) % size;
             Buffer found[2][7];
             MPI_Win_fence(0, win);
-            memset(memory, 0, (size_t)bytes);
+            for (int half = 0; half < 2; half++) {
+                memset(halves[half].host, 0, bytes);
+                fill(&halves[half]);
+            }
             MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
             for (int half = 0; half < 2; half++) {
                 int origin = half ? kind & 1 : 0, result = half ? kind >> 1 : 0;
@@ -219,16 +255,15 @@ static void try_window(int flavour)
                 same(&found[0][i], &found[1][i]);
             MPI_Barrier(MPI_COMM_WORLD);
             MPI_Win_fence(0, win);
-            CHECK(memcmp(memory, memory + bytes / 2, (size_t)bytes / 2) == 0);
-            CHECK(((Slot *)(void *)memory)[(rank + size - epoch % size) % size].put[3] == 13 + (rank + size - epoch % size) % size);
+            Slot *slots[2];
+            for (int half = 0; half < 2; half++)
+                slots[half] = (Slot *)(void *)contents(&halves[half]);
+            CHECK(memcmp(slots[0], slots[1], bytes) == 0);
+            CHECK(slots[0][origin_rank].put[3] == 13 + origin_rank && slots[0][origin_rank].sum[3] == 200 * origin_rank + 9);
             MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
         }
     leave_alone();
-    if (flavour == DYNAMIC)
-        MPI_Win_detach(win, memory);
-    MPI_Win_free(&win);
-    if (flavour == CREATED || flavour == DYNAMIC)
-        free(memory);
+    free_window(flavour, halves);
 }
 
 int main(int argc, char **argv)
@@ -237,8 +272,14 @@ int main(int argc, char **argv)
     MPI_Comm_group(MPI_COMM_WORLD, &all);
     MPI_Type_vector(4, 1, 2, MPI_DOUBLE, &sparse);
     MPI_Type_commit(&sparse);
+    MPI_Comm node;
+    int members;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(node, &members);
+    MPI_Comm_free(&node);
     for (int flavour = 0; flavour < FLAVOURS; flavour++)
-        try_window(flavour);
+        if (flavour != SHARED || members == size)
+            try_window(flavour);
     MPI_Type_free(&sparse);
     MPI_Group_free(&all);
     return finish(rank);

@@ -59,8 +59,8 @@ struct Run {
     settings: &'static [(&'static str, &'static str)],
     /// Whether the layer for datatypes stands between, which packs what is in device memory itself.
     layered: bool,
-    /// Whether it counts the calls of the double.
-    counts: bool,
+    /// Whether it needs the double, whose calls it counts or whose errors it causes.
+    needs_double: bool,
 }
 
 const PLAIN: Run = Run {
@@ -70,7 +70,7 @@ const PLAIN: Run = Run {
     arguments: &["early"],
     settings: &[],
     layered: false,
-    counts: false,
+    needs_double: false,
 };
 
 /// The driver comes after MPI_Init; on a node without the device's file that needs a setting.
@@ -137,6 +137,17 @@ const RUNS: &[Run] = &[
         settings: &[EVERY_NODE],
         ..RMA
     },
+    Run {
+        program: "windows",
+        ranks: &["1", "3"],
+        ..PLAIN
+    },
+    Run {
+        program: "random",
+        ranks: &["1", "3"],
+        arguments: &["early", "4", "1"],
+        ..PLAIN
+    },
     COLLECTIVES,
     Run {
         ranks: &["3"],
@@ -175,7 +186,7 @@ const RUNS: &[Run] = &[
         program: "counts",
         ranks: &["2", "3"],
         settings: &[EVERY_NODE],
-        counts: true,
+        needs_double: true,
         ..PLAIN
     },
 ];
@@ -240,7 +251,7 @@ fn run_all(
     let mut compiled = Vec::new();
     let path = std::env::join_paths(libraries).map_err(|error| error.to_string())?;
     let (mut passed, mut wrong) = (0, Vec::new());
-    for run in RUNS.iter().filter(|run| is_double || !run.counts) {
+    for run in RUNS.iter().filter(|run| is_double || !run.needs_double) {
         let program = folder.join(run.program);
         if !compiled.contains(&run.program) {
             let source = format!("tests/gpu/{}.c", run.program);

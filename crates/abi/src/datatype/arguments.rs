@@ -424,28 +424,6 @@ pub(crate) fn contiguous_alike(buf: *const c_void, span: Span) -> Option<Span> {
     Some(unsafe { span.also_at(buf.cast_mut().cast()) })
 }
 
-/// Refuses memory of a GPU where the processor is to reach every byte.
-///
-/// # Errors
-/// MPI_ERR_BUFFER, or the driver's.
-pub(crate) fn host_bytes(argument: &'static str, base: *const c_void, bytes: usize) -> Result<()> {
-    let memory = device::packed_at(base.cast_mut().cast(), bytes);
-    match (knows_devices(), memory.layout) {
-        (true, Some((layout, count))) => match device::device_of(memory.base, layout, count)? {
-            Some(_) => Err(on_device(argument, base)),
-            None => Ok(()),
-        },
-        _ => Ok(()),
-    }
-}
-
-#[cold]
-fn on_device(argument: &'static str, base: *const c_void) -> Error {
-    let value = format!("{base:p}, in the memory of a GPU");
-    let expected = "memory of the host: this call does not reach a GPU's (docs/gpu.md)";
-    Error::argument(ErrorClass::ERR_BUFFER, argument, value, expected)
-}
-
 /// The packed bytes of a memory.
 pub(crate) fn packed(memory: Memory<'_>) -> Result<Vec<u8>> {
     let mut bytes = allocate::zeroed(memory.bytes)?;

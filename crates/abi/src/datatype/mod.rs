@@ -7,6 +7,6 @@ pub(crate) mod packing;
 pub(crate) mod query;
 
 pub(crate) use arguments::{
-    Count, contiguous_alike, contiguous_span, define_fortran, host_bytes, lend_handle,
-    located_memory, located_target_memory, memory, target_memory,
+    Count, contiguous_alike, contiguous_span, define_fortran, lend_handle, located_memory,
+    located_target_memory, memory, target_memory,
 };

@@ -5,26 +5,48 @@ use core::ffi::c_void;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use engine::{Error, ErrorClass};
+use engine::device::{self, GpuMemory, MEMORY_KEY};
+use engine::{Error, ErrorClass, Result};
+use mpi_abi_sys::constants::MPI_INFO_NULL;
 use mpi_abi_sys::types::{MPI_Aint, MPI_Info};
 
 use crate::error::run;
-use crate::info::check;
+use crate::handle::INFOS;
 use crate::state::require_process;
 
-/// Sizes of memory from MPI_Alloc_mem, by address.
-static ALLOCATED: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+/// Memory from MPI_Alloc_mem.
+enum Allocated {
+    /// So many bytes of the node segment.
+    Shared(usize),
+    /// Memory of a GPU.
+    OnGpu(GpuMemory),
+}
+
+/// Memory from MPI_Alloc_mem, by address.
+static ALLOCATED: Mutex<BTreeMap<usize, Allocated>> = Mutex::new(BTreeMap::new());
+
+/// Memory as an info object asks for it.
+fn allocate(bytes: usize, info: MPI_Info) -> Result<(*mut u8, Allocated)> {
+    let requested = match info {
+        MPI_INFO_NULL => None,
+        _ => INFOS.find(info, "info")?.get(MEMORY_KEY),
+    };
+    if let Some(memory) = requested.and_then(|value| device::allocate_as(&value, bytes)) {
+        return Ok((memory.address(), Allocated::OnGpu(memory)));
+    }
+    let memory = require_process()?.allocate_shared(bytes)?;
+    Ok((memory, Allocated::Shared(bytes)))
+}
 
 pub(crate) unsafe fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void) -> i32 {
     run("MPI_Alloc_mem", 0, || {
-        check(info)?;
         let bytes = usize::try_from(size)
             .map_err(|_| Error::argument(ErrorClass::ERR_ARG, "size", size, "0 or more bytes"))?;
-        let memory = require_process()?.allocate_shared(bytes)?;
+        let (memory, allocated) = allocate(bytes, info)?;
         ALLOCATED
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .insert(memory as usize, bytes);
+            .insert(memory as usize, allocated);
         // SAFETY: `baseptr` is the address of a pointer (MPI-5.0, section 9.2).
         unsafe { *baseptr.cast::<*mut u8>() = memory };
         Ok(())
@@ -33,11 +55,11 @@ pub(crate) unsafe fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut
 
 pub(crate) unsafe fn MPI_Free_mem(base: *mut c_void) -> i32 {
     run("MPI_Free_mem", 0, || {
-        let bytes = ALLOCATED
+        let allocated = ALLOCATED
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .remove(&(base as usize));
-        let bytes = bytes.ok_or_else(|| {
+        let allocated = allocated.ok_or_else(|| {
             Error::argument(
                 ErrorClass::ERR_BASE,
                 "base",
@@ -45,8 +67,13 @@ pub(crate) unsafe fn MPI_Free_mem(base: *mut c_void) -> i32 {
                 "memory from MPI_Alloc_mem",
             )
         })?;
-        // SAFETY: allocated by MPI_Alloc_mem with this size; the program says that it is done with it.
-        unsafe { require_process()?.release_shared(base.cast(), bytes) };
+        match allocated {
+            // SAFETY: allocated by MPI_Alloc_mem with this size; the program says that it is done with it.
+            Allocated::Shared(bytes) => unsafe {
+                require_process()?.release_shared(base.cast(), bytes);
+            },
+            Allocated::OnGpu(memory) => drop(memory),
+        }
         Ok(())
     })
 }

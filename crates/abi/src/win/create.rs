@@ -13,7 +13,6 @@ use mpi_abi_sys::types::{MPI_Aint, MPI_Comm, MPI_Info, MPI_Win};
 
 use crate::comm::hints_of;
 use crate::datatype::arguments::need_memory;
-use crate::datatype::host_bytes;
 use crate::error::{run, run_window};
 use crate::handle::{COMMS, Reserved, WINS};
 use crate::status::CountOut;
@@ -78,11 +77,10 @@ pub(super) fn publish(handle: Reserved<Window>, window: &Arc<Window>) -> MPI_Win
     handle
 }
 
-/// Refuses constants and memory of a GPU in place of the memory of a window; a negative size is the engine's business.
+/// Refuses constants in place of the memory of a window; a negative size is the engine's business.
 pub(super) fn check_base(base: *const c_void, size: MPI_Aint) -> Result<()> {
     let bytes = usize::try_from(size).unwrap_or(0);
-    need_memory(ErrorClass::ERR_BASE, "base", base, bytes as u64)?;
-    host_bytes("base", base, bytes)
+    need_memory(ErrorClass::ERR_BASE, "base", base, bytes as u64)
 }
 
 /// Stores the address of this member's memory.

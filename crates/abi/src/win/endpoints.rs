@@ -39,7 +39,7 @@ struct Arrays {
 unsafe impl Sync for Arrays {}
 
 impl Arrays {
-    /// The error of the first size or address that is none, or of memory of a GPU, among those of so many endpoints.
+    /// The error of the first size or address that is none among those of so many endpoints.
     fn check(&self, count: usize) -> Result<()> {
         for index in 0..count {
             // SAFETY: as in `part`.

@@ -11,6 +11,8 @@
 //! | [`staged`] | the packed bytes of a message |
 //! | [`kinds`] | the kinds of memory that MPI takes, as programs ask for them |
 //! | [`host_copy`] | copies of buffers for operations that reach every byte by the processor |
+//! | [`allocation`] | memory of a GPU that programs ask for |
+//! | [`scattered`] | elements at several places, as a service of a window finds them |
 //!
 //! Faces ask for the owner of an address only if [`start`] or [`have_come`] has found a driver; otherwise no path reaches this module. The
 //! answer is never kept: ranges are freed and used again for other kinds of memory. Memory of a GPU always has a layout, contiguous or
@@ -19,19 +21,25 @@
 //! # Safety
 //! Device memory is the program's until the operation is complete, as host memory is (contracts of `isend` and `irecv`).
 
+mod allocation;
 mod detect;
 mod host_copy;
 mod kinds;
 mod moves;
 mod owner;
+mod scattered;
 mod staged;
 mod tables;
 
+pub(crate) use allocation::is_memory;
+pub use allocation::{GpuMemory, MEMORY_KEY, SYSTEM, allocate_as};
 pub(crate) use detect::is_live;
 pub use detect::{Devices, have_come, may_come, start};
 pub use host_copy::{Form, HostCopy};
 pub use kinds::{memory_kinds, takes_gpu_memory};
 pub(crate) use moves::OnDevice;
 pub use moves::{copy, packed_at};
+pub(crate) use owner::device_of_bytes;
 pub use owner::{Device, device_of, is_own_memory};
+pub(crate) use scattered::Scattered;
 pub(crate) use staged::Staged;

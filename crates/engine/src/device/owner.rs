@@ -5,7 +5,8 @@ use layout::Layout;
 use layout_cuda::{Allocation, CudaError, Gpu};
 use sys::own_memory;
 
-use super::detect::DRIVER;
+use super::detect::{self, DRIVER};
+use super::moves::packed_at;
 use crate::errors::{Error, ErrorClass, Result};
 
 /// The GPU in whose memory a buffer is, and the allocation that it is in.
@@ -16,6 +17,11 @@ impl Device {
     /// The GPU.
     pub(super) const fn gpu(&self) -> &'static Gpu {
         self.0.gpu
+    }
+
+    /// Whether two buffers are in the memory of the same GPU.
+    pub(crate) fn is_of_same_gpu(&self, other: &Self) -> bool {
+        std::ptr::eq(self.gpu(), other.gpu())
     }
 
     /// Whether two buffers are in the same allocation.
@@ -110,6 +116,24 @@ pub fn device_of(base: *const u8, layout: &Layout, count: usize) -> Result<Optio
         }
         _ => Ok(None),
     }
+}
+
+/// The GPU in whose memory `bytes` bytes are that will be accessed later, if they are in one's. `argument` names them in errors.
+///
+/// # Errors
+/// As for [`device_of`].
+pub(crate) fn device_of_bytes(
+    argument: &'static str,
+    base: *mut u8,
+    bytes: usize,
+) -> Result<Option<Device>> {
+    if !detect::may_come() || detect::driver().is_none() {
+        return Ok(None);
+    }
+    let Some((layout, count)) = packed_at(base, bytes).layout else {
+        return Ok(None);
+    };
+    device_of(base, layout, count).map_err(|error| error.renamed(|_| argument))
 }
 
 /// The answers of the driver that mean an argument of the call, or too little memory.

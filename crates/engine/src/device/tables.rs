@@ -21,11 +21,18 @@ pub(super) fn prepared(
     layout: &SharedLayout,
 ) -> Result<Arc<DeviceLayout>, CudaError> {
     let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_it = |(kept, table): &(SharedLayout, Arc<DeviceLayout>)| {
-        let (kept, wanted): (&Layout, &Layout) = (kept, layout);
-        std::ptr::eq(kept, wanted) && std::ptr::eq(table.gpu(), gpu)
+    let is_of = |table: &Arc<DeviceLayout>| std::ptr::eq(table.gpu(), gpu);
+    let wanted: &Layout = layout;
+    let same = tables
+        .iter()
+        .position(|(kept, table)| std::ptr::eq::<Layout>(&**kept, wanted) && is_of(table));
+    // Requests of one-sided operations describe the same elements by a new layout each.
+    let alike = || {
+        tables
+            .iter()
+            .position(|(kept, table)| is_of(table) && **kept == *wanted)
     };
-    let entry = match tables.iter().position(is_it) {
+    let entry = match same.or_else(alike) {
         Some(index) => tables.remove(index),
         None => (layout.clone(), Arc::new(gpu.prepare(layout)?)),
     };

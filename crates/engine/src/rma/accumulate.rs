@@ -186,7 +186,7 @@ unsafe fn perform_elsewhere(
         // SAFETY: the caller's promise.
         return unsafe { attach::combine(window, operands, place) };
     }
-    if let (Some(channel), Some(basic)) = (window.channel_to(place.rank), datatype.basic()) {
+    if let (Some(channel), Some(basic)) = (window.channel_for(place), datatype.basic()) {
         let action = action(operands, basic);
         // SAFETY: the caller's promise.
         return unsafe { operations::operate(window, channel, place, action) };
@@ -566,7 +566,7 @@ unsafe fn swap_elsewhere(
         // SAFETY: the caller's promise.
         return unsafe { attach::compare_and_swap(window, operands, result, place) };
     }
-    let Some(channel) = window.channel_to(place.rank) else {
+    let Some(channel) = window.channel_for(place) else {
         return Err(window.is_unreachable(place.rank));
     };
     swap_by_message(operands, result, place, datatype, |action| {

@@ -25,6 +25,7 @@ use crate::attr::Attributes;
 use crate::coll::{self, Collective};
 use crate::comm::Comm;
 use crate::create;
+use crate::device::{self, Device, GpuMemory, MEMORY_KEY};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::identity::Rank;
 use crate::settings::RmaPath;
@@ -58,6 +59,17 @@ impl Wanted {
     fn has_cells(&self, comm: &Comm) -> bool {
         let is_best = comm.process().settings().rma_path == RmaPath::Best;
         self.flavor == Flavor::Create && is_best
+    }
+
+    /// Memory of a GPU, if the window brings its memory and the program asks for that. Safe code has none there.
+    fn takes_from_gpu(&self) -> Option<GpuMemory> {
+        let is_open = self.flavor == Flavor::Allocate && self.granule == Granule::Any;
+        let requested = self.hints.get(MEMORY_KEY).filter(|_| is_open);
+        let memory = requested.and_then(|value| device::allocate_as(&value, self.bytes as usize));
+        if memory.is_none() {
+            self.hints.set_host_memory();
+        }
+        memory
     }
 
     /// The same, unless an argument is wrong.
@@ -104,6 +116,10 @@ struct Brought {
     told: Told,
     owned: Vec<Owned>,
     base: *mut u8,
+    /// The GPU in whose memory the base is.
+    device: Option<Device>,
+    /// That memory, if it comes with the window.
+    on_gpu: Option<GpuMemory>,
 }
 
 impl Brought {
@@ -114,7 +130,17 @@ impl Brought {
         let shares = comm.shares_memory();
         let bytes = wanted.bytes as usize;
         let mut base = wanted.base;
+        let on_gpu = wanted.takes_from_gpu();
+        if let Some(memory) = &on_gpu {
+            base = memory.address();
+        }
+        let device = match wanted.flavor {
+            Flavor::Create => device::device_of_bytes("base", base, bytes)?,
+            _ if on_gpu.is_some() => device::device_of_bytes("size", base, bytes)?,
+            _ => None,
+        };
         let brings = match wanted.flavor {
+            _ if on_gpu.is_some() => 0,
             Flavor::Allocate => bytes,
             Flavor::Shared if wanted.hints.is_true("alloc_shared_noncontig") => bytes,
             _ => 0,
@@ -133,6 +159,10 @@ impl Brought {
             promises: told::promises(&wanted.hints, comm.vci().checks_hints()),
             granule: wanted.granule as u64,
             vcis: u64::from(vcis(comm, &wanted.hints)),
+            device: u64::from(match wanted.flavor {
+                Flavor::Dynamic => device::may_come(),
+                _ => device.is_some(),
+            }),
             ..Told::default()
         };
         if shares {
@@ -157,6 +187,8 @@ impl Brought {
             told,
             owned,
             base,
+            device,
+            on_gpu,
         })
     }
 }
@@ -254,7 +286,9 @@ fn make_on(comm: &Arc<Comm>, wanted: Result<Wanted>, call: &'static str) -> Resu
         targets.map(|(rank, (told, path))| target(comm, rank as u32, told, path, &brought));
     let targets: Result<Box<[Target]>> = targets.collect();
     let reached = targets.and_then(|targets| {
-        let has_messages = targets.iter().any(|target| target.path == Path::Message);
+        // The memory that members attach to a dynamic window may be a GPU's.
+        let has_messages = targets.iter().any(|target| target.path == Path::Message)
+            || all.iter().any(|told| told.device != 0);
         let others = other_lanes(comm, &all, has_messages)?;
         Ok((targets, has_messages.then_some(others)))
     });
@@ -299,6 +333,8 @@ fn assemble(
             },
         owned,
         base,
+        device,
+        on_gpu,
         ..
     } = brought;
     hints.set_vcis(1 + others.as_ref().map_or(0, Vec::len));
@@ -315,6 +351,8 @@ fn assemble(
         comm: comm.clone(),
         flavor,
         base,
+        device,
+        on_gpu: Mutex::new(on_gpu),
         owned: Mutex::new(owned),
         attached: Mutex::default(),
         is_freed: false.into(),
@@ -362,6 +400,8 @@ fn choose_paths(comm: &Arc<Comm>, all: &[Told], call: &'static str) -> Result<Ve
         // The check sees messages only.
         _ if process.settings().check.rma => Path::Message,
         RmaPath::Message => Path::Message,
+        // Those of a dynamic window are no target's whole memory.
+        _ if told.device != 0 && told.bytes > 0 => Path::Message,
         RmaPath::Best | RmaPath::Direct if told.shared != 0 => Path::Direct,
         RmaPath::Direct if told.bytes > 0 => Path::Message,
         _ => Path::Attach,

@@ -3,7 +3,7 @@
 //!
 //! A member publishes what it attached in a table that the other members read. Memory of the node segment, as MPI_Alloc_mem returns, is
 //! reached by loads and stores, other memory by cross-memory attach. Which of them holds for all members, because the attaching member
-//! decides.
+//! decides. The memory of a GPU is reached by messages, because only its own process can be sure to reach it.
 
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
@@ -14,8 +14,12 @@ use super::heap;
 use super::lend::Lent;
 use super::target::{Path, Place};
 use super::window::{Flavor, Window};
+use crate::device::{self, Device};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::settings::RmaPath;
+
+/// The address of bytes in this process, and the GPU in whose memory they are.
+pub(super) type Bytes = (*mut u8, Option<Device>);
 
 /// What this member attached.
 #[derive(Debug, Default)]
@@ -26,6 +30,8 @@ pub(super) struct Attached {
     calls: u64,
     /// Those with bytes, as they are published.
     joined: Regions,
+    /// The ends of those in the memory of GPUs, by address.
+    on_devices: BTreeMap<u64, (u64, Device)>,
     /// Offset of the table in the node segment, and the number of blocks that it has room for.
     table: Option<(u64, usize)>,
     /// Memory of the node segment that was taken to be attached.
@@ -49,6 +55,12 @@ impl Attached {
     fn at(&self, address: u64) -> Option<((u64, u64), Region)> {
         let mut here = self.regions.range((address, 0)..=(address, u64::MAX));
         here.next().map(|(&key, &region)| (key, region))
+    }
+
+    /// The GPU in whose memory an address is that was attached.
+    fn device_at(&self, address: u64) -> Option<Device> {
+        let (_, (end, device)) = self.on_devices.range(..=address).next_back()?;
+        (address < *end).then_some(*device)
     }
 }
 
@@ -74,7 +86,8 @@ impl Window {
     /// Lets the other members access memory of this process (MPI_Win_attach).
     ///
     /// # Errors
-    /// MPI_ERR_RMA_FLAVOR, MPI_ERR_BASE for null, MPI_ERR_RMA_ATTACH when some of the memory is attached, MPI_ERR_NO_MEM.
+    /// MPI_ERR_RMA_FLAVOR, MPI_ERR_BASE for null, MPI_ERR_RMA_ATTACH when some of the memory is attached, MPI_ERR_NO_MEM; MPI_ERR_BUFFER
+    /// when it begins in the memory of a GPU and ends elsewhere.
     ///
     /// # Safety
     /// `bytes` bytes at `base` are memory of this process until they are detached, which members may access as MPI-5.0, section 12.7,
@@ -92,11 +105,16 @@ impl Window {
         let process = self.process();
         let is_shared = self.comm.shares_memory()
             && matches!(process.settings().rma_path, RmaPath::Best | RmaPath::Direct);
+        let device = device::device_of_bytes("base", base, bytes);
+        let device = device.map_err(|error| self.annotate(error))?;
         let offset = process.node().offset_of(base, bytes).filter(|_| is_shared);
         let region = Region {
             address: base as u64,
             bytes: bytes as u64,
-            shared: offset.map_or(0, |offset| 1 + offset),
+            shared: match device {
+                Some(_) => Region::DEVICE,
+                None => offset.map_or(0, |offset| 1 + offset),
+            },
         };
         let Some(end) = region.address.checked_add(region.bytes) else {
             return Err(self.bad_region(region.address, format!("the address of {bytes} bytes")));
@@ -116,6 +134,9 @@ impl Window {
         attached.regions.insert(key, region);
         if bytes > 0 {
             attached.joined.add(region);
+        }
+        if let Some(device) = device {
+            attached.on_devices.insert(region.address, (end, device));
         }
         self.publish(&mut attached);
         Ok(())
@@ -140,6 +161,7 @@ impl Window {
         attached.regions.remove(&key);
         if region.bytes > 0 {
             attached.joined.cut(&region);
+            attached.on_devices.remove(&region.address);
         }
         self.publish(&mut attached);
         Ok(())
@@ -179,17 +201,17 @@ impl Window {
         Ok(())
     }
 
-    /// The address of bytes that this member attached.
+    /// The address of bytes that this member attached, and the GPU in whose memory they begin.
     ///
     /// # Errors
     /// MPI_ERR_RMA_RANGE.
-    pub(super) fn attached_bytes(&self, address: u64, bytes: u64) -> Result<*mut u8> {
+    pub(super) fn attached_bytes(&self, address: u64, bytes: u64) -> Result<Bytes> {
         let attached = self.attached.lock().unwrap_or_else(PoisonError::into_inner);
         let end = address.checked_add(bytes);
         let region = attached.joined.last_before(address.saturating_add(1));
         let holds = |region: Region| end.is_some_and(|end| end <= region.end());
         if bytes == 0 || region.is_some_and(holds) {
-            return Ok(address as *mut u8);
+            return Ok((address as *mut u8, attached.device_at(address)));
         }
         let text = format!("{bytes} bytes at {address:#x} are not attached (MPI_Win_attach)");
         Err(Error::new(ErrorClass::ERR_RMA_RANGE, text))
@@ -229,8 +251,12 @@ impl Window {
             let class = ErrorClass::ERR_RMA_RANGE;
             return Err(self.annotate(Error::argument(class, "target_disp", value, expected)));
         };
-        if region.shared == 0 {
-            let path = Path::Attach;
+        let path = match region.shared {
+            0 => Path::Attach,
+            Region::DEVICE => Path::Message,
+            _ => Path::Direct,
+        };
+        if path != Path::Direct {
             return Ok(Place { path, ..place });
         }
         let start = node.address(region.shared - 1, region.bytes);
@@ -240,7 +266,7 @@ impl Window {
         })?;
         let distance = base.wrapping_sub(region.address) as usize;
         Ok(Place {
-            path: Path::Direct,
+            path,
             base: start.as_ptr().wrapping_add(distance),
             ..place
         })

@@ -5,6 +5,7 @@ use std::sync::PoisonError;
 
 use sys::sync::{AtomicBool, Mutex, Ordering};
 
+use crate::device::{self, MEMORY_KEY};
 use crate::identity::MOST_VCIS;
 
 /// Keys whose value is true or false.
@@ -44,6 +45,7 @@ fn is_valid(key: &str, value: &str) -> bool {
         NUM_VCIS => value
             .parse::<usize>()
             .is_ok_and(|vcis| (1..=MOST_VCIS).contains(&vcis)),
+        MEMORY_KEY => device::is_memory(value),
         // More than the alignment of windows is not promised.
         "mpi_minimum_memory_alignment" => value
             .parse::<u64>()
@@ -60,6 +62,7 @@ fn keys() -> impl Iterator<Item = &'static str> {
         "mpi_accumulate_granularity",
         "mpi_minimum_memory_alignment",
         NUM_VCIS,
+        MEMORY_KEY,
     ];
     TRUTHS.iter().copied().chain(others)
 }
@@ -72,9 +75,15 @@ impl WindowHints {
         hints
     }
 
-    /// Takes over hints as [`Self::of`] does, of a window that exists: it keeps its VCIs.
+    /// Takes over hints as [`Self::of`] does, of a window that exists: it keeps its VCIs and its memory.
     pub fn set(&self, value_of: impl Fn(&str) -> Option<String>) {
-        self.take_over(|key| value_of(key).filter(|_| key != NUM_VCIS));
+        let is_fixed = |key: &str| key == NUM_VCIS || key == MEMORY_KEY;
+        self.take_over(|key| value_of(key).filter(|_| !is_fixed(key)));
+    }
+
+    /// Notes that the window's memory is the host's, whatever was requested.
+    pub(super) fn set_host_memory(&self) {
+        self.take_over(|key| (key == MEMORY_KEY).then(|| device::SYSTEM.to_owned()));
     }
 
     /// Notes how many VCIs the window uses.
@@ -127,6 +136,7 @@ impl WindowHints {
             "mpi_accumulate_granularity" => "0".to_owned(),
             "mpi_minimum_memory_alignment" => ALIGNMENT.to_string(),
             NUM_VCIS => "1".to_owned(),
+            MEMORY_KEY => device::SYSTEM.to_owned(),
             _ => "false".to_owned(),
         };
         keys()

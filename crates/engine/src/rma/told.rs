@@ -28,6 +28,8 @@ pub(super) struct Told {
     pub(super) granule: u64,
     /// VCIs over which it would spread puts and gets by messages.
     pub(super) vcis: u64,
+    /// 1 of a member whose memory is a GPU's, which only its own process reaches; of one in a dynamic window, if it may attach such memory.
+    pub(super) device: u64,
 }
 
 /// The hint same_size.
@@ -108,7 +110,7 @@ pub(super) fn check_elements(all: &[Told]) -> Result<()> {
 
 impl Told {
     /// Number of words.
-    pub(super) const WORDS: usize = 12;
+    pub(super) const WORDS: usize = 13;
 
     /// It as words.
     pub(super) const fn words(&self) -> [u64; Self::WORDS] {
@@ -125,10 +127,11 @@ impl Told {
             promises,
             granule,
             vcis,
+            device,
         } = *self;
         [
             failure, address, shared, bytes, unit, board, pid, witness, helps, promises, granule,
-            vcis,
+            vcis, device,
         ]
     }
 
@@ -149,6 +152,7 @@ impl Told {
             promises,
             granule,
             vcis,
+            device,
         ] = all;
         Self {
             failure,
@@ -163,6 +167,7 @@ impl Told {
             promises,
             granule,
             vcis,
+            device,
         }
     }
 }

@@ -12,11 +12,12 @@ use super::epoch::Epochs;
 use super::hints::WindowHints;
 use super::message::Channel;
 use super::polled::Helper;
-use super::target::{Path, Target};
+use super::target::{Path, Place, Target};
 use crate::attr::Attributes;
 use crate::coll;
 use crate::comm::{Comm, CutOff, Process};
 use crate::completion;
+use crate::device::{Device, GpuMemory};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::group::Group;
 use crate::identity::Rank;
@@ -88,6 +89,10 @@ pub struct Window {
     pub(super) helper: Helper,
     pub(super) flavor: Flavor,
     pub(super) base: *mut u8,
+    /// The GPU in whose memory it is.
+    pub(super) device: Option<Device>,
+    /// That memory, if it came with the window.
+    pub(super) on_gpu: Mutex<Option<GpuMemory>>,
     /// The board and the memory of this member, given back by `free`.
     pub(super) owned: Mutex<Vec<Owned>>,
     /// Of a dynamic window: the memory that this member attached.
@@ -175,6 +180,12 @@ impl Window {
     /// The channel, if a member is reached by messages.
     pub(super) fn channel_to(&self, rank: u32) -> Option<&Channel> {
         let is_by_message = self.targets[rank as usize].path == Path::Message;
+        self.channel.as_ref().filter(|_| is_by_message)
+    }
+
+    /// The channel, if the elements at a target are reached by messages.
+    pub(super) fn channel_for(&self, place: &Place<'_>) -> Option<&Channel> {
+        let is_by_message = place.path == Path::Message;
         self.channel.as_ref().filter(|_| is_by_message)
     }
 
@@ -313,6 +324,12 @@ impl Window {
     }
 
     fn give_back_memory(&self) {
+        drop(
+            self.on_gpu
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
         let owned = std::mem::take(&mut *self.owned.lock().unwrap_or_else(PoisonError::into_inner));
         super::heap::give_back(self.process(), owned);
     }

@@ -16,11 +16,14 @@ pub struct Region {
     pub address: u64,
     /// Length in bytes.
     pub bytes: u64,
-    /// 1 + its offset in the node segment; 0 for private memory.
+    /// 1 + its offset in the node segment; 0 for private memory, [`Self::DEVICE`] for that of a GPU.
     pub shared: u64,
 }
 
 impl Region {
+    /// In place of an offset: the memory of a GPU, which only its process reaches.
+    pub const DEVICE: u64 = u64::MAX;
+
     /// The address behind the last byte.
     pub const fn end(&self) -> u64 {
         self.address.saturating_add(self.bytes)
@@ -29,9 +32,16 @@ impl Region {
     /// Whether `next` begins where this region ends, in memory of the same kind.
     const fn continues_in(&self, next: &Region) -> bool {
         let is_next = self.end() == next.address;
-        let are_private = self.shared == 0 && next.shared == 0;
-        let are_shared = self.shared != 0 && self.shared + self.bytes == next.shared;
-        is_next && (are_private || are_shared)
+        is_next && next.shared == self.shared_at(self.bytes)
+    }
+
+    /// [`Self::shared`] of the memory so many bytes further on.
+    const fn shared_at(&self, distance: u64) -> u64 {
+        match self.shared {
+            0 => 0,
+            Self::DEVICE => Self::DEVICE,
+            shared => shared + distance,
+        }
     }
 }
 
@@ -96,10 +106,7 @@ impl Regions {
             self.insert(Region {
                 address: whole.address + distance,
                 bytes: behind,
-                shared: match whole.shared {
-                    0 => 0,
-                    shared => shared + distance,
-                },
+                shared: whole.shared_at(distance),
             });
         }
     }

@@ -6,11 +6,14 @@ use std::sync::Arc;
 
 use super::channel::{Channel, send_owned};
 use super::cut::MOST_BYTES;
+use super::runs::{LocalSpan, are_together};
 use super::service::Work;
-use super::target::{Access, Handled, address, answered, discard, granule, receive};
+use super::target::{self, Access, Handled, answered, discard, granule, receive};
 use super::wire::{Kind, Request, Span};
+use crate::allocate;
 use crate::comm::Comm;
 use crate::datatype::{Memory, Predefined};
+use crate::device::{Device, Scattered};
 use crate::errors::{Error, ErrorClass, Result};
 use crate::op::{self, AtomicReduction, Operator};
 use crate::rma::combine::{Operands, combine, compare_and_swap};
@@ -23,11 +26,11 @@ fn malformed(text: impl Into<String>) -> Error {
 }
 
 /// Elements that lie one behind the other.
+#[derive(Clone, Copy)]
 struct Batch {
-    there: *mut u8,
+    /// Their packed length is that of the run.
+    run: LocalSpan,
     count: usize,
-    /// Packed length.
-    bytes: usize,
 }
 
 impl Batch {
@@ -50,22 +53,79 @@ impl Batch {
             )));
         };
         Ok(Self {
-            there: address(window, run, span as u64)?,
+            run: target::run(window, run, span as u64)?,
             count,
-            bytes: run.bytes as usize,
         })
     }
 
+    /// The elements, which the processor reaches, as a place.
     fn place<'a>(&self, window: &'a Window, row: &'static Predefined) -> Place<'a> {
         Place {
             rank: window.comm().rank() as u32,
             target: window.own(),
             path: Path::Direct,
-            base: self.there,
+            base: self.run.address,
             count: self.count,
             layout: row.datatype().layout(),
-            bytes: self.bytes,
+            bytes: self.run.bytes,
         }
+    }
+}
+
+/// Copies on the host of elements in the memory of a GPU, which are combined in their place.
+struct Copies {
+    originals: Scattered,
+    row: &'static Predefined,
+    /// The elements one behind the other, with the gaps of their type.
+    room: Vec<u8>,
+    /// All of them.
+    batch: Batch,
+}
+
+impl Copies {
+    /// Fetches the elements of batches in one GPU's memory.
+    fn of(device: Device, batches: &[Batch], row: &'static Predefined) -> Result<Self> {
+        let places: Vec<_> = batches
+            .iter()
+            .map(|it| (it.run.address, it.count))
+            .collect();
+        let layout = row.datatype().layout();
+        let originals = Scattered::new(device, &places, layout)?;
+        let packed = originals.read()?;
+        let count = batches.iter().map(|batch| batch.count).sum();
+        let bytes = packed.len();
+        let mut room = match layout.is_contiguous() {
+            true => packed,
+            false => {
+                let mut room = allocate::zeroed(count * row.shape.extent())?;
+                // SAFETY: there is room for as many elements, whose lower bound is 0 (`Batch::of`).
+                unsafe { layout.unpack(room.as_mut_ptr(), 0..bytes, packed.as_ptr()) };
+                room
+            }
+        };
+        let run = LocalSpan {
+            address: room.as_mut_ptr(),
+            bytes,
+            device: None,
+        };
+        Ok(Self {
+            originals,
+            row,
+            room,
+            batch: Batch { run, count },
+        })
+    }
+
+    /// Stores the elements in the memory of the GPU.
+    fn store(self) -> Result<()> {
+        let layout = self.row.datatype().layout();
+        if layout.is_contiguous() {
+            return self.originals.write(&self.room);
+        }
+        let mut packed = allocate::zeroed(self.batch.run.bytes)?;
+        // SAFETY: as in `of`.
+        unsafe { layout.pack(self.room.as_ptr(), 0..packed.len(), packed.as_mut_ptr()) };
+        self.originals.write(&packed)
     }
 }
 
@@ -113,18 +173,31 @@ impl Combination {
         let _excluded = window.channel.as_ref().and_then(Channel::exclude_others);
         let (from, to) = (data.as_ptr().cast_mut(), old.as_mut_ptr());
         let mut start = 0;
-        for batch in &self.batches {
-            let part = |base: *mut u8| Memory::contiguous(base.wrapping_add(start), batch.bytes);
+        let mut combine_one = |batch: &Batch| {
+            let bytes = batch.run.bytes;
+            let part = |base: *mut u8| Memory::contiguous(base.wrapping_add(start), bytes);
             let (origin, result) = (part(from), part(to));
             let operands = Operands {
                 reduction: self.reduction,
                 origin: reads.then_some(&origin),
                 result: is_fetch.then_some(&result),
             };
-            // SAFETY: the batch lies inside the window (`Batch::of`), which is memory of this process; data and old elements are as long
-            // as all batches.
+            // SAFETY: the batch lies inside the window (`Batch::of`) or is a copy of one that does, so it is memory of this process; data
+            // and old elements are as long as all batches.
             unsafe { combine(window, &operands, &batch.place(window, self.row)) };
-            start += batch.bytes;
+            start += bytes;
+        };
+        let together = |one: &Batch, other: &Batch| are_together(one.run.device, other.run.device);
+        for batches in self.batches.chunk_by(together) {
+            let Some(device) = batches[0].run.device else {
+                batches.iter().for_each(&mut combine_one);
+                continue;
+            };
+            let copies = Copies::of(device, batches, self.row)?;
+            combine_one(&copies.batch);
+            if reads {
+                copies.store()?;
+            }
         }
         Ok(old)
     }
@@ -157,7 +230,7 @@ pub(super) fn accumulate(
         Err(error) => Box::pin(discard(comm, source, number, refused(error))),
         Ok(combination) => Box::pin(async move {
             let mut data = vec![0; combination.bytes];
-            let into = (data.as_mut_ptr(), data.len());
+            let into = Memory::contiguous(data.as_mut_ptr(), data.len());
             // SAFETY: the buffer lives in this future, which is polled to its end.
             let received = unsafe { receive(comm.clone(), source, number, into) }.await;
             let applied = received.and_then(|()| combination.apply(&window, &data, is_fetch));
@@ -193,10 +266,24 @@ fn swapped(window: &Window, request: &Request) -> Result<Vec<u8>> {
     let (origin, compare) = request.data.split_at(bytes);
     let (operands, result) = ([origin.as_ptr(), compare.as_ptr()], old.as_mut_ptr());
     let _excluded = window.channel.as_ref().and_then(Channel::exclude_others);
-    // SAFETY: an element inside the window (`Batch::of`); the data are two elements, and there is room for one.
+    let copies = batch
+        .run
+        .device
+        .map(|device| Copies::of(device, &[batch], row));
+    let copies = copies.transpose()?;
+    let there = copies
+        .as_ref()
+        .map_or(&batch, |copies| &copies.batch)
+        .run
+        .address;
+    // SAFETY: an element inside the window (`Batch::of`) or its copy; the data are two elements, and there is room for one.
     unsafe {
-        let there = (batch.there, bytes);
+        let there = (there, bytes);
         compare_and_swap(window, window.own(), operands, result, there, false);
+    }
+    match copies {
+        Some(copies) if old == compare => copies.store()?,
+        _ => {}
     }
     Ok(old)
 }

@@ -2,7 +2,7 @@
 //! Operations and synchronisation by messages, where members share no memory or the setting `RANKPOINT_RMA` demands it.
 //!
 //! Each member of such a window runs a [`service`]: a task of the window's VCI that receives requests of all members ([`wire`]) on the
-//! window's own communicator and handles them: [`target`] and [`elements`] access the memory, [`locks`] is the queue of the member's lock. It handles
+//! window's own communicator and handles them: [`target`] and [`elements`] access the memory ([`runs`]), [`locks`] is the queue of the member's lock. It handles
 //! the requests of one origin in the order in which they were sent, so an answer to a flush, a lock given back or a count of completed
 //! epochs says that everything sent before is done. Data too long for a request follow as a message of their own, which is received
 //! straight into place; meanwhile requests of other origins are handled. [`answers`] are under way until their messages are sent.
@@ -41,6 +41,7 @@ pub(super) mod operations;
 #[cfg(test)]
 mod path_tests;
 mod places;
+mod runs;
 mod service;
 mod stream;
 mod target;

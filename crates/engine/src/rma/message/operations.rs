@@ -10,7 +10,7 @@ use std::ops::Range;
 use sys::sync::Ordering;
 
 use super::accesses::Lives;
-use super::channel::{Channel, Pending, Then, finish_all, send_owned, withdraw};
+use super::channel::{Channel, Ending, Pending, Then, finish_all, send_owned, withdraw};
 use super::cut::{cut, cut_elements};
 use super::stream::Stream;
 use super::wire::{During, Header, Kind, Span};
@@ -21,7 +21,7 @@ use crate::errors::Result;
 use crate::op::Operator;
 use crate::p2p::{self, Mode};
 use crate::request::{RequestId, Status};
-use crate::rma::target::Place;
+use crate::rma::target::{Path, Place};
 use crate::rma::window::Window;
 use crate::task;
 
@@ -310,7 +310,8 @@ impl Operation<'_> {
     }
 }
 
-/// Starts an operation of a window that has a channel; [`Channel::settle`] and [`Channel::conclude`] wait for its end.
+/// Starts an operation of a window that has a channel; [`Channel::settle`] and [`Channel::conclude`] wait for its end. An operation on a
+/// part of a target whose other memory is reached without messages is complete when this returns.
 ///
 /// # Errors
 /// When no request is free.
@@ -348,7 +349,13 @@ pub(in crate::rma) unsafe fn operate(
     if !action.is_answered() || channel.checked.is_some() {
         stream.touch(rank);
     }
-    started.map_err(|error| window.annotate(error))
+    let started = started.map_err(|error| window.annotate(error));
+    if place.target.path == Path::Message {
+        return started;
+    }
+    // Synchronisation with this target uses boards, and knows nothing of messages.
+    let concluded = channel.conclude(window, &[(rank, Ending::Flush)], "an operation on a window");
+    started.and(concluded)
 }
 
 /// As [`operate`], with a request.

@@ -347,7 +347,9 @@ impl Service {
     }
 
     fn open(&mut self, source: u32) -> Option<(u32, Opening)> {
-        let start = NonNull::new(self.window.base())?;
+        // The network would need to know that it is the memory of a GPU.
+        let base = self.window.base();
+        let start = NonNull::new(base).filter(|_| self.window.device.is_none())?;
         let bytes = usize::try_from(self.window.bytes()).ok();
         let bytes = bytes.filter(|&bytes| bytes > 0 && self.window.flavor() != Flavor::Dynamic)?;
         let peer = self.comm.peer(Rank::new(source));

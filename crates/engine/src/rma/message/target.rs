@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::channel::{Pending, Then, send_owned};
 use super::cut::MOST_BYTES;
 use super::elements;
+use super::runs::{LocalSpan, load, store, total};
 use super::service::Work;
 use super::wire::{Kind, Number, Request, Span};
 use crate::comm::Comm;
@@ -42,8 +43,8 @@ pub(super) fn granule(window: &Window) -> Granule {
     window.own().granule
 }
 
-/// The address of a run's bytes in this process, of which `span` are accessed.
-pub(super) fn address(window: &Window, run: &Span, span: u64) -> Result<*mut u8> {
+/// A run's bytes in this process, of which `span` are accessed.
+pub(super) fn run(window: &Window, run: &Span, span: u64) -> Result<LocalSpan> {
     let granule = granule(window);
     if !granule.divides(run.offset | span) {
         let text = format!(
@@ -53,11 +54,21 @@ pub(super) fn address(window: &Window, run: &Span, span: u64) -> Result<*mut u8>
         return Err(Error::new(ErrorClass::ERR_RMA_RANGE, text));
     }
     let end = run.offset.checked_add(span);
+    let bytes = run.bytes as usize;
     if window.flavor() == Flavor::Dynamic {
-        return window.attached_bytes(run.offset, span);
+        let (address, device) = window.attached_bytes(run.offset, span)?;
+        return Ok(LocalSpan {
+            address,
+            bytes,
+            device,
+        });
     }
     if end.is_some_and(|end| end <= window.bytes()) {
-        return Ok(window.base().wrapping_add(run.offset as usize));
+        return Ok(LocalSpan {
+            address: window.base().wrapping_add(run.offset as usize),
+            bytes,
+            device: window.device,
+        });
     }
     let text = format!(
         "bytes {}..{} are outside its window of {} bytes",
@@ -68,44 +79,16 @@ pub(super) fn address(window: &Window, run: &Span, span: u64) -> Result<*mut u8>
     Err(Error::new(ErrorClass::ERR_RMA_RANGE, text))
 }
 
-/// The addresses of all runs of a request, which fit into a buffer.
-fn addresses(window: &Window, request: &Request) -> Result<Vec<(*mut u8, usize)>> {
+/// All runs of a request, which fit into a buffer.
+fn runs(window: &Window, request: &Request) -> Result<Vec<LocalSpan>> {
     let total = request.bytes().filter(|&bytes| bytes <= MOST_BYTES);
     let needs_copy = request.runs.len() != 1 || granule(window) != Granule::Any;
     if total.is_none() && needs_copy {
         let text = "a request about more bytes than one may be";
         return Err(Error::new(ErrorClass::ERR_INTERN, text));
     }
-    let find = |run: &Span| Ok((address(window, run, run.bytes)?, run.bytes as usize));
+    let find = |it: &Span| run(window, it, it.bytes);
     request.runs.iter().map(find).collect()
-}
-
-/// Stores packed bytes in runs.
-fn store(granule: Granule, runs: &[(*mut u8, usize)], mut data: &[u8]) -> Result<()> {
-    let total: usize = runs.iter().map(|(_, bytes)| bytes).sum();
-    if total != data.len() {
-        let text = format!("a request of {} bytes with {} of data", total, data.len());
-        return Err(Error::new(ErrorClass::ERR_INTERN, text));
-    }
-    for &(there, bytes) in runs {
-        // SAFETY: the run lies inside the window and is whole granules (`address`), it is memory of this process, and the data are as long as all runs.
-        unsafe { granule.store(data.as_ptr(), there, bytes) };
-        data = &data[bytes..];
-    }
-    Ok(())
-}
-
-/// Packs the bytes of runs.
-fn load(granule: Granule, runs: &[(*mut u8, usize)]) -> Vec<u8> {
-    let total: usize = runs.iter().map(|(_, bytes)| bytes).sum();
-    let mut packed = vec![0; total];
-    let mut rest = packed.as_mut_slice();
-    for &(there, bytes) in runs {
-        // SAFETY: the run lies inside the window and is whole granules (`address`), it is memory of this process; the rest is longer than it.
-        unsafe { granule.load(there, rest.as_mut_ptr(), bytes) };
-        rest = &mut rest[bytes..];
-    }
-    packed
 }
 
 /// Receives data that follow a request, into memory that lives until they have come.
@@ -116,14 +99,14 @@ pub(super) async unsafe fn receive(
     comm: Arc<Comm>,
     source: u32,
     number: Number,
-    memory: (*mut u8, usize),
+    memory: Memory<'static>,
 ) -> Result<()> {
-    let into = Memory::contiguous(memory.0, memory.1);
+    let expected = memory.bytes;
     // SAFETY: the caller's promise.
-    let request = unsafe { p2p::irecv(&comm, into, source as i32, number.data_tag()) }?;
+    let request = unsafe { p2p::irecv(&comm, memory, source as i32, number.data_tag()) }?;
     let status = Completion::new(comm.vci(), request).await?;
-    if status.bytes != memory.1 as u64 {
-        let text = format!("{} bytes of data instead of {}", status.bytes, memory.1);
+    if status.bytes != expected as u64 {
+        let text = format!("{} bytes of data instead of {expected}", status.bytes);
         return Err(Error::new(ErrorClass::ERR_INTERN, text));
     }
     Ok(())
@@ -131,8 +114,9 @@ pub(super) async unsafe fn receive(
 
 /// Takes data of a refused request out of the way.
 pub(super) async fn discard(comm: Arc<Comm>, source: u32, number: Number, why: Handled) -> Handled {
+    let nothing = Memory::contiguous(std::ptr::dangling_mut(), 0);
     // SAFETY: no byte is received; that the message is longer is expected.
-    let _ = unsafe { receive(comm, source, number, (std::ptr::dangling_mut(), 0)) }.await;
+    let _ = unsafe { receive(comm, source, number, nothing) }.await;
     why
 }
 
@@ -141,7 +125,7 @@ fn handled(outcome: Result<()>) -> Handled {
 }
 
 fn put(window: &Window, comm: &Arc<Comm>, source: u32, request: &Request) -> Access {
-    let (runs, granule) = (addresses(window, request), granule(window));
+    let (runs, granule) = (runs(window, request), granule(window));
     if !request.header.follows {
         let stored = runs.and_then(|runs| store(granule, &runs, &request.data));
         return Access::Now(handled(stored));
@@ -154,30 +138,35 @@ fn put(window: &Window, comm: &Arc<Comm>, source: u32, request: &Request) -> Acc
             return Access::Later(Box::pin(discard(comm, source, number, why)));
         }
     };
-    if let ([run], Granule::Any) = (&runs[..], granule) {
-        let run = *run;
+    if let ([run], Granule::Any) = (&runs[..], granule)
+        && let Some(into) = run.memory()
+    {
         // SAFETY: the run lies inside the window, which lives until its service ends, after this.
-        let data = unsafe { receive(comm, source, number, run) };
+        let data = unsafe { receive(comm, source, number, into) };
         return Access::Later(Box::pin(async { handled(data.await) }));
     }
     Access::Later(Box::pin(async move {
-        let mut data = vec![0; runs.iter().map(|(_, bytes)| bytes).sum()];
+        let mut data = vec![0; total(&runs)];
+        let into = Memory::contiguous(data.as_mut_ptr(), data.len());
         // SAFETY: the buffer outlives the future, which is polled to its end.
-        let received = unsafe { receive(comm, source, number, (data.as_mut_ptr(), data.len())) };
+        let received = unsafe { receive(comm, source, number, into) };
         handled(received.await.and_then(|()| store(granule, &runs, &data)))
     }))
 }
 
 fn get(window: &Window, comm: &Comm, source: u32, request: &Request) -> Handled {
     let number = request.header.number;
-    let runs = match addresses(window, request) {
+    let runs = match runs(window, request) {
         Ok(runs) => runs,
         Err(error) => return Handled::RefusedAnswer(number, error),
     };
     let granule = granule(window);
-    let sent = match runs[..] {
-        [(there, bytes)] if bytes > MOST_COPIED && granule == Granule::Any => {
-            let memory = Memory::contiguous(there, bytes);
+    let in_place = match &runs[..] {
+        [run] if run.bytes > MOST_COPIED && granule == Granule::Any => run.memory(),
+        _ => None,
+    };
+    let sent = match in_place {
+        Some(memory) => {
             let (rank, tag) = (source as i32, number.answer_tag());
             // SAFETY: the run lies inside the window, which lives until its service ends, after this send.
             let sent = unsafe { p2p::isend(comm, memory, rank, tag, Mode::Standard) };
@@ -186,7 +175,8 @@ fn get(window: &Window, comm: &Comm, source: u32, request: &Request) -> Handled 
                 (request != RequestId::SENT).then_some(Pending { request, then })
             })
         }
-        _ => send_owned(comm, load(granule, &runs), source, number.answer_tag()),
+        None => load(granule, &runs)
+            .and_then(|packed| send_owned(comm, packed, source, number.answer_tag())),
     };
     answered(sent, number)
 }
