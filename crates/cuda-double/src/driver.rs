@@ -45,6 +45,10 @@ pub(crate) struct State {
     functions: Vec<(usize, String)>,
     /// The last error.
     trouble: CString,
+    /// The answer of all calls, once a kernel has failed for good.
+    failure: Option<c_int>,
+    /// Bytes that work under way stores at addresses when the host waits for the context.
+    late: Vec<(u64, u8)>,
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
@@ -58,10 +62,10 @@ pub(crate) fn answer(action: impl FnOnce(&mut State) -> Answer) -> c_int {
     let mut guard: MutexGuard<'_, Option<State>> =
         STATE.lock().unwrap_or_else(PoisonError::into_inner);
     let state = guard.get_or_insert_default();
-    let result = if state.is_ready {
-        action(state)
-    } else {
-        Err((NOT_INITIALIZED, "cuInit was not called".to_owned()))
+    let result = match state.failure {
+        Some(code) => Err((code, "an earlier kernel has failed".to_owned())),
+        None if state.is_ready => action(state),
+        None => Err((NOT_INITIALIZED, "cuInit was not called".to_owned())),
     };
     match result {
         Ok(()) => SUCCESS,
@@ -92,6 +96,19 @@ impl State {
         self.more_devices + 1
     }
 
+    /// Ends the work that is under way.
+    pub(crate) fn finish(&mut self) -> Answer {
+        for (address, byte) in std::mem::take(&mut self.late) {
+            let place = self
+                .memory
+                .reach(address, 1)
+                .map_err(|text| (ILLEGAL_ADDRESS, text))?;
+            // SAFETY: a byte of an allocation.
+            unsafe { place.cast::<u8>().write(byte) };
+        }
+        Ok(())
+    }
+
     /// Runs a kernel at its time in a stream.
     pub(crate) fn run(&mut self, launch: &Launch, stream: usize) -> Answer {
         let known = self.functions.get(launch.function);
@@ -117,6 +134,20 @@ impl State {
 pub extern "C" fn cuda_double_devices(count: usize) {
     let mut guard = STATE.lock().unwrap_or_else(PoisonError::into_inner);
     guard.get_or_insert_default().more_devices = count.saturating_sub(1);
+}
+
+/// From now on all calls have this answer.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuda_double_fail(code: c_int) {
+    let mut guard = STATE.lock().unwrap_or_else(PoisonError::into_inner);
+    guard.get_or_insert_default().failure = Some(code);
+}
+
+/// Work under way stores a byte at an address of the device when the host waits for the context.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuda_double_store_late(address: u64, byte: u8) {
+    let mut guard = STATE.lock().unwrap_or_else(PoisonError::into_inner);
+    guard.get_or_insert_default().late.push((address, byte));
 }
 
 /// Writes a result.

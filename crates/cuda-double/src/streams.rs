@@ -42,7 +42,7 @@ driver! {
     fn cuCtxSynchronize() {
         inside(|state| {
             state.timeline.wait_for_all();
-            Ok(())
+            state.finish()
         })
     }
 

@@ -67,6 +67,7 @@ functions! {
     copy_in = "cuMemcpyHtoD_v2"(u64, *const c_void, usize);
     copy_out = "cuMemcpyDtoH_v2"(*mut c_void, u64, usize);
     synchronize = "cuStreamSynchronize"(Handle);
+    synchronize_context = "cuCtxSynchronize"();
     error_name = "cuGetErrorName"(c_int, *mut *const c_char);
     error_text = "cuGetErrorString"(c_int, *mut *const c_char);
 }

@@ -43,6 +43,18 @@ pub enum CudaError {
     Layout(LayoutError),
 }
 
+/// Answers of the driver after which its context answers nothing else: failures of kernels and of the device's memory.
+const LASTING: [i32; 13] = [
+    214, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721,
+];
+
+impl CudaError {
+    /// Whether all later calls fail in the same way, because a kernel or the GPU has failed.
+    pub fn lasts(&self) -> bool {
+        matches!(self, Self::Refused { code, .. } if LASTING.contains(code))
+    }
+}
+
 impl fmt::Display for CudaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -105,6 +105,20 @@ impl Gpu {
         })
     }
 
+    /// Waits until all streams of the context have done what they were given.
+    ///
+    /// # Errors
+    /// The driver's errors.
+    pub fn synchronize_all(&self) -> Result<(), CudaError> {
+        self.inside(|| {
+            // SAFETY: takes nothing, and the context is current.
+            let code = unsafe { (self.driver.functions.synchronize_context)() };
+            self.driver.check(code, "cuCtxSynchronize", || {
+                format!("context {:#x}", self.context.0)
+            })
+        })
+    }
+
     /// The driver that it is of.
     pub const fn driver(&self) -> &'static Driver {
         self.driver

@@ -8,6 +8,8 @@ use std::fs;
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use crate::cma;
+
 /// Whether an address lies in the program, in the heap below the break, or in the used part of the calling thread's stack.
 pub fn is_own(address: usize) -> bool {
     static FIXED: OnceLock<Fixed> = OnceLock::new();
@@ -15,6 +17,24 @@ pub fn is_own(address: usize) -> bool {
     fixed.program.contains(&address)
         || (address >= fixed.heap_start && address < program_break())
         || is_on_stack(address)
+}
+
+/// Whether the processor reads a byte of this process. Where the kernel does not say it, it does.
+pub fn is_readable(address: usize) -> bool {
+    let (mut byte, pid) = (0u8, std::process::id());
+    let byte = &raw mut byte;
+    // SAFETY: one byte is writable; an address that is none is the kernel's to refuse.
+    let read = unsafe {
+        cma::read(
+            cma::Remote {
+                pid,
+                address: address as u64,
+            },
+            byte,
+            1,
+        )
+    };
+    !read.is_err_and(|error| cma::is_fault(&error))
 }
 
 /// What does not change while a process lives.
@@ -134,6 +154,13 @@ mod tests {
                 assert!(!is_own(outer), "another thread's stack");
             });
         });
+    }
+
+    #[test]
+    fn readable_memory_is_known() {
+        let here = 1u8;
+        assert!(is_readable((&raw const here).addr()));
+        assert!(!is_readable(0) && !is_readable(usize::MAX - 4095));
     }
 
     #[test]

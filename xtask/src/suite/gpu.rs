@@ -183,6 +183,13 @@ const RUNS: &[Run] = &[
         ..KINDS
     },
     Run {
+        program: "failures",
+        ranks: &["1", "3"],
+        settings: &[("RANKPOINT_CHECK", "gpu")],
+        needs_double: true,
+        ..PLAIN
+    },
+    Run {
         program: "counts",
         ranks: &["2", "3"],
         settings: &[EVERY_NODE],

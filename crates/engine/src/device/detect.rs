@@ -22,6 +22,9 @@ static WITHOUT_DRIVER: AtomicU64 = AtomicU64::new(0);
 /// Whether [`start`] has found that buffers may be a GPU's at some time.
 static EXPECTED: AtomicU64 = AtomicU64::new(0);
 
+/// Whether work of a GPU on buffers is looked for (`RANKPOINT_CHECK=gpu`).
+static CHECKS: AtomicU64 = AtomicU64::new(0);
+
 /// Files that a node with a GPU has, of which a program may load the driver at any time.
 const SIGNS_OF_GPUS: [&str; 2] = ["/dev/nvidiactl", "/dev/dxg"];
 
@@ -42,6 +45,7 @@ pub enum Devices {
 /// With `RANKPOINT_GPU=2`, why there is no GPU.
 pub fn start(settings: &Settings) -> Result<Devices> {
     let when = find(settings)?;
+    CHECKS.store(u64::from(settings.check.gpu), Ordering::Relaxed);
     EXPECTED.store(u64::from(when != Devices::Never), Ordering::Relaxed);
     Ok(when)
 }
@@ -49,6 +53,11 @@ pub fn start(settings: &Settings) -> Result<Devices> {
 /// Whether buffers may be a GPU's, now or once the process has loaded the driver.
 pub fn may_come() -> bool {
     EXPECTED.load(Ordering::Relaxed) != 0
+}
+
+/// Whether work of a GPU on buffers is to be found.
+pub(super) fn checks_work() -> bool {
+    CHECKS.load(Ordering::Relaxed) != 0
 }
 
 /// Whether the driver has been found.

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`detect`] | whether the process may have memory of a GPU: `RANKPOINT_GPU`, and drivers that are loaded late |
 //! | [`owner`] | in which GPU's memory a buffer is, and whether it ends there |
+//! | [`failure`] | errors of the driver as errors of MPI, and GPUs that have failed for good |
 //! | [`moves`] | copies between a GPU and the host, of any layout |
 //! | [`tables`] | layouts that the kernels of a GPU have used before |
 //! | [`staged`] | the packed bytes of a message |
@@ -23,6 +24,7 @@
 
 mod allocation;
 mod detect;
+mod failure;
 mod host_copy;
 mod kinds;
 mod moves;

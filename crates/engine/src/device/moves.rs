@@ -7,11 +7,13 @@ use std::ops::Range;
 use layout::{Layout, SharedLayout};
 use layout_cuda::{CudaError, Stream};
 
-use super::owner::{Device, device_of, refused};
+use super::detect;
+use super::failure::{self, refused};
+use super::owner::{Device, device_of};
 use super::tables;
 use crate::allocate;
 use crate::datatype::Memory;
-use crate::errors::Result;
+use crate::errors::{Error, ErrorClass, Result};
 
 /// Laid-out memory of a GPU.
 pub(crate) struct OnDevice {
@@ -53,11 +55,53 @@ impl OnDevice {
         }
     }
 
-    /// Packs all of it to the host.
+    /// Packs the buffer of a call to the host.
+    ///
+    /// # Errors
+    /// The driver's errors; with `RANKPOINT_CHECK=gpu`, MPI_ERR_BUFFER when work of the GPU changes the buffer afterwards.
     ///
     /// # Safety
     /// `target` is writable for its bytes.
     pub(super) unsafe fn read(&self, target: *mut u8) -> Result<()> {
+        // SAFETY: passed on.
+        unsafe { self.fetch(target) }?;
+        match detect::checks_work() {
+            // SAFETY: `fetch` has written so many bytes.
+            true => self.check_unchanged(unsafe { std::slice::from_raw_parts(target, self.bytes) }),
+            false => Ok(()),
+        }
+    }
+
+    /// Waits for all work of the context, and compares the buffer with what it was before.
+    fn check_unchanged(&self, before: &[u8]) -> Result<()> {
+        let gpu = self.device.gpu();
+        gpu.synchronize_all().map_err(|error| refused(&error))?;
+        let mut after = allocate::zeroed(self.bytes)?;
+        // SAFETY: as many bytes are writable.
+        unsafe { self.fetch(after.as_mut_ptr()) }?;
+        let Some(first) = before
+            .iter()
+            .zip(&after)
+            .position(|(one, other)| one != other)
+        else {
+            return Ok(());
+        };
+        let text = format!(
+            "work of the GPU on the buffer at {:#x} was not complete when the call began: byte {first} of {} has changed since (RANKPOINT_CHECK=gpu); synchronise its stream or event before the call",
+            self.base, self.bytes
+        );
+        Err(Error::new(ErrorClass::ERR_BUFFER, text))
+    }
+
+    /// Packs all of it to the host.
+    ///
+    /// # Errors
+    /// The driver's errors.
+    ///
+    /// # Safety
+    /// `target` is writable for its bytes.
+    pub(super) unsafe fn fetch(&self, target: *mut u8) -> Result<()> {
+        failure::check()?;
         let gpu = self.device.gpu();
         // SAFETY: the caller's promise, and the contract of this folder (mod.rs).
         let done = gpu.inside(|| unsafe {
@@ -90,6 +134,7 @@ impl OnDevice {
     /// # Safety
     /// `source` is readable for its bytes.
     pub(crate) unsafe fn write_range(&self, source: *const u8, range: Range<usize>) -> Result<()> {
+        failure::check()?;
         let gpu = self.device.gpu();
         let bytes = range.len();
         // SAFETY: the caller's promise, and the contract of this folder (mod.rs).

@@ -2,10 +2,11 @@
 //! In which GPU's memory a buffer is.
 
 use layout::Layout;
-use layout_cuda::{Allocation, CudaError, Gpu};
+use layout_cuda::{Allocation, Driver, Gpu};
 use sys::own_memory;
 
 use super::detect::{self, DRIVER};
+use super::failure::{self, refused};
 use super::moves::packed_at;
 use crate::errors::{Error, ErrorClass, Result};
 
@@ -50,8 +51,7 @@ impl Device {
 
     /// This GPU's memory around an address.
     fn allocation_at(&self, address: usize) -> Result<Option<Allocation>> {
-        let found = self.0.gpu.driver().allocation_of(address as u64);
-        let found = found.map_err(|error| refused(&error))?;
+        let found = allocation_of(self.0.gpu.driver(), address)?;
         Ok(found.filter(|found| found.ordinal == self.0.ordinal))
     }
 
@@ -79,6 +79,23 @@ fn reach(base: *const u8, layout: &Layout, count: usize) -> Option<(usize, usize
     (bytes > 0).then(|| (base.addr().wrapping_add_signed(first as isize), bytes))
 }
 
+/// The memory of a GPU around an address. Once the driver answers nothing any more, what the processor reads is the host's.
+///
+/// # Errors
+/// The driver's errors.
+fn allocation_of(driver: &'static Driver, address: usize) -> Result<Option<Allocation>> {
+    let found = match failure::has_failed() {
+        false => driver
+            .allocation_of(address as u64)
+            .map_err(|error| refused(&error)),
+        true => Err(failure::over()),
+    };
+    match found {
+        Err(_) if failure::has_failed() && own_memory::is_readable(address) => Ok(None),
+        found => found,
+    }
+}
+
 /// Whether an address is certainly the host's, which costs no call of the driver: the program's data, the heap and the stack never become a
 /// GPU's.
 pub fn is_own_memory(address: *const u8) -> bool {
@@ -97,8 +114,7 @@ pub fn device_of(base: *const u8, layout: &Layout, count: usize) -> Result<Optio
         if own_memory::is_own(address) {
             return Ok(None);
         }
-        let found = driver.allocation_of(address as u64);
-        found.map_err(|error| refused(&error))
+        allocation_of(driver, address)
     };
     if let Some(allocation) = ask(start)? {
         let device = Device(allocation);
@@ -134,22 +150,4 @@ pub(crate) fn device_of_bytes(
         return Ok(None);
     };
     device_of(base, layout, count).map_err(|error| error.renamed(|_| argument))
-}
-
-/// The answers of the driver that mean an argument of the call, or too little memory.
-const INVALID_VALUE: i32 = 1;
-const OUT_OF_MEMORY: i32 = 2;
-
-/// What the driver refuses, as an error of MPI.
-#[cold]
-pub(super) fn refused(error: &CudaError) -> Error {
-    let class = match error {
-        CudaError::Refused { code, .. } if *code == INVALID_VALUE => ErrorClass::ERR_BUFFER,
-        CudaError::Refused { code, .. } if *code == OUT_OF_MEMORY => ErrorClass::ERR_NO_MEM,
-        _ => ErrorClass::ERR_OTHER,
-    };
-    Error::new(
-        class,
-        format!("the buffer is in the memory of a GPU: {error}"),
-    )
 }

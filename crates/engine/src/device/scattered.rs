@@ -40,7 +40,7 @@ impl Scattered {
         let mut packed = allocate::zeroed(self.0.bytes)?;
         if !packed.is_empty() {
             // SAFETY: `packed` has room for all.
-            unsafe { self.0.read(packed.as_mut_ptr()) }?;
+            unsafe { self.0.fetch(packed.as_mut_ptr()) }?;
         }
         Ok(packed)
     }

@@ -109,7 +109,7 @@ fn checks_are_a_list_of_words() {
     let (settings, warnings) = read(&[("RANKPOINT_CHECK", "hints, threads")]);
     assert!(settings.check.threads && settings.check.hints && warnings.is_empty());
     let (settings, warnings) = read(&[("RANKPOINT_CHECK", "rma")]);
-    assert!(settings.check.rma && warnings.is_empty());
+    assert!(settings.check.rma && !settings.check.gpu && warnings.is_empty());
     assert_eq!(Settings::default().check, Checks::default());
 }
 

@@ -215,6 +215,8 @@ pub struct Checks {
     pub hints: bool,
     /// Accesses of one-sided operations that conflict are found.
     pub rma: bool,
+    /// Buffers in the memory of a GPU on which its work was not complete are found.
+    pub gpu: bool,
 }
 
 impl Checks {
@@ -234,6 +236,7 @@ impl Checks {
                 "threads" => checks.threads = true,
                 "hints" => checks.hints = true,
                 "rma" => checks.rma = true,
+                "gpu" => checks.gpu = true,
                 _ => unknown.push(word),
             }
         }
