@@ -36,6 +36,34 @@ const fn private(address: u64, bytes: u64) -> Region {
     }
 }
 
+#[test]
+fn the_memory_of_a_gpu_is_joined_with_its_like_only() {
+    let shared = |region: Region, shared| Region { shared, ..region };
+    let on_device = |address, bytes| shared(private(address, bytes), Region::DEVICE);
+    let mut regions = Regions::default();
+    let parts = [
+        private(0, 100),
+        on_device(100, 100),
+        on_device(200, 100),
+        shared(private(300, 100), 1),
+        on_device(400, 100),
+    ];
+    for part in parts {
+        regions.add(part);
+    }
+    let joined = [parts[0], on_device(100, 200), parts[3], parts[4]];
+    assert_eq!(all(&regions), joined);
+    regions.cut(&on_device(150, 20));
+    let cut = [
+        parts[0],
+        on_device(100, 50),
+        on_device(170, 130),
+        parts[3],
+        parts[4],
+    ];
+    assert_eq!(all(&regions), cut);
+}
+
 /// All regions, as the blocks have them.
 fn all(regions: &Regions) -> Vec<Region> {
     let blocks = regions.order.iter();

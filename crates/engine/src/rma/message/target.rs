@@ -11,6 +11,7 @@ use super::elements;
 use super::runs::{LocalSpan, load, store, total};
 use super::service::Work;
 use super::wire::{Kind, Number, Request, Span};
+use crate::allocate;
 use crate::comm::Comm;
 use crate::datatype::Memory;
 use crate::errors::{Error, ErrorClass, Result};
@@ -131,27 +132,37 @@ fn put(window: &Window, comm: &Arc<Comm>, source: u32, request: &Request) -> Acc
         return Access::Now(handled(stored));
     }
     let (comm, number) = (comm.clone(), request.header.number);
-    let runs = match runs {
-        Ok(runs) => runs,
+    // In the memory of a GPU a run of any length needs a copy.
+    let room = |runs: &[LocalSpan]| match single(runs, granule) {
+        Some(_) => Ok(Vec::new()),
+        None => allocate::zeroed(total(runs)),
+    };
+    let (runs, mut data) = match runs.and_then(|runs| Ok((room(&runs)?, runs))) {
+        Ok((data, runs)) => (runs, data),
         Err(error) => {
             let why = Handled::Refused(error);
             return Access::Later(Box::pin(discard(comm, source, number, why)));
         }
     };
-    if let ([run], Granule::Any) = (&runs[..], granule)
-        && let Some(into) = run.memory()
-    {
+    if let Some(into) = single(&runs, granule) {
         // SAFETY: the run lies inside the window, which lives until its service ends, after this.
         let data = unsafe { receive(comm, source, number, into) };
         return Access::Later(Box::pin(async { handled(data.await) }));
     }
     Access::Later(Box::pin(async move {
-        let mut data = vec![0; total(&runs)];
         let into = Memory::contiguous(data.as_mut_ptr(), data.len());
         // SAFETY: the buffer outlives the future, which is polled to its end.
         let received = unsafe { receive(comm, source, number, into) };
         handled(received.await.and_then(|()| store(granule, &runs, &data)))
     }))
+}
+
+/// Memory that messages move from and to themselves: one run that the processor reaches in any way.
+fn single(runs: &[LocalSpan], granule: Granule) -> Option<Memory<'static>> {
+    match runs {
+        [run] if granule == Granule::Any => run.memory(),
+        _ => None,
+    }
 }
 
 fn get(window: &Window, comm: &Comm, source: u32, request: &Request) -> Handled {
@@ -161,11 +172,8 @@ fn get(window: &Window, comm: &Comm, source: u32, request: &Request) -> Handled 
         Err(error) => return Handled::RefusedAnswer(number, error),
     };
     let granule = granule(window);
-    let in_place = match &runs[..] {
-        [run] if run.bytes > MOST_COPIED && granule == Granule::Any => run.memory(),
-        _ => None,
-    };
-    let sent = match in_place {
+    let in_place = single(&runs, granule);
+    let sent = match in_place.filter(|memory| memory.bytes > MOST_COPIED) {
         Some(memory) => {
             let (rank, tag) = (source as i32, number.answer_tag());
             // SAFETY: the run lies inside the window, which lives until its service ends, after this send.
