@@ -69,6 +69,10 @@ counters! {
     FileBytesWritten, "file_bytes_written", "bytes", "that this rank wrote to files, or aggregators for it";
     FileRounds, "file_rounds", "rounds", "of collective accesses to files with aggregators";
     FileSyncs, "file_syncs", "calls", "of MPI_File_sync";
+    DeviceQueries, "device_queries", "questions", "to a GPU's driver about the owner of an address";
+    DeviceCopies, "device_copies", "copies", "of this rank between the memory of a GPU and that of the host";
+    DevicePacks, "device_packs", "copies", "of those whose data a kernel packed or unpacked";
+    DeviceBytes, "device_bytes", "bytes", "that this rank copied between the memory of a GPU and that of the host";
 }
 
 const _: () = assert!(COUNTERS.len() <= 64, "a board has 64 counters");

@@ -11,6 +11,7 @@
 //! | [`tables`] | layouts that the kernels of a GPU have used before |
 //! | [`staged`] | the packed bytes of a message |
 //! | [`kinds`] | the kinds of memory that MPI takes, as programs ask for them |
+//! | [`counts`] | what the process has done with GPUs |
 //! | [`host_copy`] | copies of buffers for operations that reach every byte by the processor |
 //! | [`allocation`] | memory of a GPU that programs ask for |
 //! | [`scattered`] | elements at several places, as a service of a window finds them |
@@ -23,6 +24,7 @@
 //! Device memory is the program's until the operation is complete, as host memory is (contracts of `isend` and `irecv`).
 
 mod allocation;
+mod counts;
 mod detect;
 mod failure;
 mod host_copy;
@@ -35,6 +37,7 @@ mod tables;
 
 pub(crate) use allocation::is_memory;
 pub use allocation::{GpuMemory, MEMORY_KEY, SYSTEM, allocate_as};
+pub(crate) use counts::counts;
 pub(crate) use detect::is_live;
 pub use detect::{Devices, have_come, may_come, start};
 pub use host_copy::{Form, HostCopy};

@@ -7,6 +7,7 @@ use std::ops::Range;
 use layout::{Layout, SharedLayout};
 use layout_cuda::{CudaError, Stream};
 
+use super::counts;
 use super::detect;
 use super::failure::{self, refused};
 use super::owner::{Device, device_of};
@@ -114,7 +115,9 @@ impl OnDevice {
             layout.pack(self.base, 0..self.bytes, to, stream)?;
             gpu.copy_out(to, target, self.bytes)
         });
-        done.map_err(|error: CudaError| refused(&error))
+        done.map_err(|error: CudaError| refused(&error))?;
+        counts::count_copy(self.bytes, self.run.is_none());
+        Ok(())
     }
 
     /// Unpacks the first `bytes` bytes from the host.
@@ -149,7 +152,9 @@ impl OnDevice {
             layout.unpack(self.base, range, from, stream)?;
             gpu.synchronize(stream)
         });
-        done.map_err(|error: CudaError| refused(&error))
+        done.map_err(|error: CudaError| refused(&error))?;
+        counts::count_copy(bytes, self.run.is_none());
+        Ok(())
     }
 }
 

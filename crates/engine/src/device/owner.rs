@@ -5,6 +5,7 @@ use layout::Layout;
 use layout_cuda::{Allocation, Driver, Gpu};
 use sys::own_memory;
 
+use super::counts;
 use super::detect::{self, DRIVER};
 use super::failure::{self, refused};
 use super::moves::packed_at;
@@ -84,10 +85,12 @@ fn reach(base: *const u8, layout: &Layout, count: usize) -> Option<(usize, usize
 /// # Errors
 /// The driver's errors.
 fn allocation_of(driver: &'static Driver, address: usize) -> Result<Option<Allocation>> {
+    let ask = || {
+        counts::count_query();
+        driver.allocation_of(address as u64)
+    };
     let found = match failure::has_failed() {
-        false => driver
-            .allocation_of(address as u64)
-            .map_err(|error| refused(&error)),
+        false => ask().map_err(|error| refused(&error)),
         true => Err(failure::over()),
     };
     match found {

@@ -27,6 +27,7 @@ use super::background::Background;
 use super::pool::{VciCommon, Vcis};
 use super::tasks::TaskList;
 use super::wait::WaitPolicy;
+use crate::device;
 use crate::errors::{Error, Result};
 use crate::identity::{PeerIndex, VciIndex};
 use crate::overlap::Overlaps;
@@ -418,6 +419,12 @@ impl<'a, P: LockPolicy> Guard<'a, P> {
             (Counter::GlobalRounds, &vci.global_rounds),
         ] {
             self.set_count(counter, value.load(Ordering::Relaxed));
+        }
+        // What the process counts as a whole is the first VCI's.
+        if vci.index() == VciIndex::FIRST {
+            for (counter, value) in device::counts() {
+                self.set_count(counter, value);
+            }
         }
     }
 
