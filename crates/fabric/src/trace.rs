@@ -58,6 +58,8 @@ kinds! {
     WaitEnd, "wait ends", "It has what it waited for.";
     SleepBegin, "sleep begins", "A thread that waits sleeps on its doorbell.";
     SleepEnd, "sleep ends", "It is awake.";
+    FileBegin, "file access begins", "A thread reads or writes a file: `bytes` bytes, from byte `message` on; `word` is what it does.";
+    FileEnd, "file access ends", "It has.";
     Woke, "wake-up", "This rank woke the peer.";
 }
 

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use engine::datatype::{Datatype as EngineType, Memory, Predefined, Width, predefined};
 use engine::file::mode::bits;
 use engine::file::{
-    Action, Data, File as EngineFile, FileHints, Moved, Place, access, collective, open, ordered,
-    shared, size, view,
+    Action, Data, File as EngineFile, FileHints, Moved, Place, access, collective, conflicts, open,
+    ordered, shared, size, view,
 };
 use engine::{Error, ErrorClass, Result};
 
@@ -327,9 +327,11 @@ impl<T: Threads> File<'_, T> {
     /// Brings what this rank has written to the device; waits for no other rank (MPI_File_sync).
     ///
     /// # Errors
-    /// Those of the system.
+    /// Those of the system. With `RANKPOINT_CHECK=files`, which has all ranks wait for each other, `ERR_IO` for accesses in conflict.
     pub fn sync(&self) -> Result<()> {
-        self.run("File::sync", size::sync(&self.file))
+        const CALL: &str = "File::sync";
+        let synced = size::sync(&self.file);
+        self.run(CALL, synced.and(conflicts::compare(&self.file, true, CALL)))
     }
 
     /// Has accesses that overlap be done in a serial order, or not. Called by all ranks (MPI_File_set_atomicity).
@@ -347,10 +349,11 @@ impl<T: Threads> File<'_, T> {
     /// Those of the system.
     pub fn close(mut self) -> Result<()> {
         const CALL: &str = "File::close";
+        let compared = conflicts::compare(&self.file, false, CALL);
         let closed = open::close(&self.file, CALL);
         self.is_closed = closed.is_ok();
         let closed = closed.and_then(|last| last.map_or(Ok(()), Err));
-        self.run(CALL, closed)
+        self.run(CALL, closed.and(compared))
     }
 }
 

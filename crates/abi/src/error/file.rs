@@ -4,13 +4,13 @@
 
 use std::sync::atomic::Ordering;
 
-use engine::file::File;
+use engine::file::{File, conflicts};
 use engine::{Error, Result};
 use mpi_abi_sys::constants::{MPI_ERRORS_RETURN, MPI_FILE_NULL};
 use mpi_abi_sys::types::{MPI_Errhandler, MPI_File};
 
 use super::handlers;
-use super::raise::{Null, inactive_on, invoke, raise_to};
+use super::raise::{Null, inactive_on, invoke, raise_to, raise_to_none};
 use crate::handle::{Borrowed, FILES};
 use crate::objects::HandlerOf;
 use crate::state::is_active;
@@ -74,6 +74,23 @@ fn raise(call: &'static str, fh: MPI_File, error: Error) -> i32 {
             invoke(handler_of_file(file), fh, &error)
         }
         None => raise_to(call, default_handler() as usize, MPI_FILE_NULL, error),
+    }
+}
+
+/// Compares what the ranks of a file have accessed, where `RANKPOINT_CHECK=files` asks for it. A conflict goes to the file's handler, and
+/// from one that is MPI_ERRORS_RETURN, as at first, to that of calls that belong to no object: few programs look at what these calls
+/// return.
+pub(crate) fn compare_accesses(call: &'static str, fh: MPI_File, syncs: bool) -> i32 {
+    let Some(file) = is_active().then(|| FILES.get(fh)).flatten() else {
+        return 0;
+    };
+    let Err(error) = conflicts::compare(file, syncs, call) else {
+        return 0;
+    };
+    let error = file.annotate(error.in_call(call));
+    match handler_of_file(file) {
+        MPI_ERRORS_RETURN => raise_to_none(error),
+        handler => invoke(handler, fh, &error),
     }
 }
 

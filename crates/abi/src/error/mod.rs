@@ -10,7 +10,7 @@ pub(crate) mod handlers;
 pub(crate) mod raise;
 pub(crate) mod window;
 
-pub(crate) use file::{run_file, run_without_file};
+pub(crate) use file::{compare_accesses, run_file, run_without_file};
 pub(crate) use raise::{
     begin_with_handler, fatal, follow_world, inactive, inactive_on, note_freed, raise, raise_to,
     run, run_any_time, tell,

@@ -14,7 +14,7 @@ use mpi_abi_sys::types::{MPI_Comm, MPI_File, MPI_Group, MPI_Info, MPI_Offset};
 
 use crate::comm::hints_of;
 use crate::error::file::default_handler;
-use crate::error::{run_file, run_without_file};
+use crate::error::{compare_accesses, run_file, run_without_file};
 use crate::group;
 use crate::handle::{COMMS, FILES};
 use crate::info;
@@ -76,6 +76,7 @@ pub(crate) unsafe fn MPI_File_close(fh: *mut MPI_File) -> i32 {
     let call = "MPI_File_close";
     // SAFETY: the handle is readable and writable (crate head).
     let handle = unsafe { &mut *fh };
+    let conflict = compare_accesses(call, *handle, false);
     let mut last = None;
     let code = run_file(call, *handle, |file| {
         last = open::close(file, call)?;
@@ -85,7 +86,7 @@ pub(crate) unsafe fn MPI_File_close(fh: *mut MPI_File) -> i32 {
         return code;
     }
     // The file is closed, whatever the system said of it at the end.
-    let code = last.map_or(0, |error| run_file(call, *handle, |_| Err(error)));
+    let code = last.map_or(conflict, |error| run_file(call, *handle, |_| Err(error)));
     // The handle was found above.
     let _ = FILES.remove(*handle, "fh");
     *handle = MPI_FILE_NULL;

@@ -5,7 +5,7 @@ use engine::file::pointer::{self, Whence};
 use engine::file::{shared, size};
 use mpi_abi_sys::types::{MPI_File, MPI_Offset};
 
-use crate::error::run_file;
+use crate::error::{compare_accesses, run_file};
 
 pub(crate) fn MPI_File_seek(fh: MPI_File, offset: MPI_Offset, whence: i32) -> i32 {
     run_file("MPI_File_seek", fh, |file| {
@@ -39,7 +39,11 @@ pub(crate) unsafe fn MPI_File_get_position_shared(fh: MPI_File, offset: *mut MPI
 }
 
 pub(crate) fn MPI_File_sync(fh: MPI_File) -> i32 {
-    run_file("MPI_File_sync", fh, |file| size::sync(file))
+    let call = "MPI_File_sync";
+    let code = run_file(call, fh, |file| size::sync(file));
+    // All ranks compare, also those that have failed.
+    let conflict = compare_accesses(call, fh, true);
+    if code != 0 { code } else { conflict }
 }
 
 pub(crate) fn MPI_File_set_atomicity(fh: MPI_File, flag: i32) -> i32 {

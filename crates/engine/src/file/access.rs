@@ -9,6 +9,7 @@ use file_plan::{Costs, Path, PathRow, path};
 use storage::{Fault, Hold};
 use sys::sync::{Ordering, fence};
 
+use super::conflicts;
 use super::covering::Writing;
 use super::data::{Buffer, Data};
 use super::failure::failed;
@@ -16,6 +17,7 @@ use super::object::{File, Pending};
 use super::ranges::{self, Covering, Reader, Writer};
 use super::report::{self, Report};
 use super::shared;
+use super::traced::{self, Label};
 use super::view::View;
 use crate::allocate;
 use crate::errors::{Error, ErrorClass, Result};
@@ -109,7 +111,7 @@ pub(super) fn prepare(file: &File, action: Action, data: &Data) -> Result<(Arc<V
 }
 
 /// Finds where an access of so many etypes begins, and moves the pointer by as many.
-pub(super) fn place(file: &File, place: Place, etypes: u64) -> Result<u64> {
+fn place(file: &File, place: Place, etypes: u64) -> Result<u64> {
     match place {
         Place::At(offset) => {
             file.check_random()?;
@@ -125,6 +127,22 @@ pub(super) fn place(file: &File, place: Place, etypes: u64) -> Result<u64> {
     }
 }
 
+/// The access of data that begins at a place, and the etypes by which a pointer has moved for it. After an error the pointer of the rank is
+/// where it was.
+pub(super) fn begin(file: &File, action: Action, at: Place, data: Data) -> Result<(Access, u64)> {
+    let (view, etypes) = prepare(file, action, &data)?;
+    let etype = place(file, at, etypes)?;
+    match Access::new(file, action, view, etype, data) {
+        Ok(access) => Ok((access, etypes)),
+        Err(error) => {
+            if at == Place::Pointer {
+                file.pointer.fetch_sub(etypes, Ordering::Relaxed);
+            }
+            Err(error)
+        }
+    }
+}
+
 impl Access {
     /// The access of data that begins at an etype of a view.
     pub(super) fn new(
@@ -136,6 +154,7 @@ impl Access {
     ) -> Result<Self> {
         let start = view.position_of(etype, data.bytes())?;
         let positions = start..start + data.bytes();
+        conflicts::note(file, action, &view, &positions);
         let buffer = match view.datarep.converts() {
             true => data.converted(action == Action::Write)?,
             false => data.native(),
@@ -194,9 +213,22 @@ impl Access {
         first.min(last)..first.max(last).saturating_add(1)
     }
 
+    /// What a trace says of it.
+    pub(super) fn label(&self) -> Label {
+        Label::new(self.action, &self.reach(), self.buffer.bytes() as u64)
+    }
+
     /// Whether it may wait for a lock.
     pub(super) const fn may_wait(&self) -> bool {
         self.is_atomic || self.locks
+    }
+
+    /// As [`Self::run`], on the thread that calls MPI.
+    pub(super) fn run_here(self, vci: &Vci, wait: &mut dyn FnMut()) -> Moved {
+        if !vci.traces() {
+            return self.run(wait);
+        }
+        traced::here(vci, self.label(), || self.run(wait))
     }
 
     /// Reads or writes, on whatever thread; `wait` is called while another one has a lock.
@@ -378,6 +410,7 @@ fn without_memory(done: usize) -> storage::Done {
 /// Does work by the thread of crate `storage`, for a task of a VCI.
 pub(super) async fn elsewhere<T: Send + 'static>(
     vci: &'static Vci,
+    label: Label,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> std::result::Result<T, Fault> {
     let ring = || {
@@ -386,26 +419,21 @@ pub(super) async fn elsewhere<T: Send + 'static>(
         fence(Ordering::SeqCst);
         vci.ring_own_doorbell();
     };
-    let ticket = storage::submit(work, ring)?;
+    let is_traced = vci.traces();
+    let ticket = storage::submit(move || traced::timed(is_traced, work), ring)?;
     let poll = |_: &mut std::task::Context<'_>| ticket.take().map_or(Poll::Pending, Poll::Ready);
-    Ok(std::future::poll_fn(poll).await)
+    let done = std::future::poll_fn(poll).await;
+    Ok(traced::record(vci, label, done, true))
 }
 
 /// Reads or writes, and returns when that is done (MPI_File_read, MPI_File_write and those _at and `_shared`).
 pub fn access(file: &File, action: Action, at: Place, data: Data) -> Moved {
-    let begin = || {
-        let (view, etypes) = prepare(file, action, &data)?;
-        Ok((place(file, at, etypes)?, view, etypes))
-    };
-    let (etype, view, etypes) = match begin() {
+    let (access, etypes) = match begin(file, action, at, data) {
         Ok(begun) => begun,
         Err(error) => return Moved::failed(error),
     };
-    let unit = view.unit();
-    let moved = match Access::new(file, action, view, etype, data) {
-        Ok(access) => access.run(&mut || file.comm.vci().poll()),
-        Err(error) => Moved::failed(error),
-    };
+    let unit = access.view.unit();
+    let moved = access.run_here(file.comm.vci(), &mut || file.comm.vci().poll());
     report::count(file, action, &moved);
     if at == Place::Pointer {
         // The pointer stands behind what was done.
@@ -421,9 +449,7 @@ pub fn access(file: &File, action: Action, at: Place, data: Data) -> Moved {
 /// # Errors
 /// Those of the arguments; when no request is free. Those of the system are the request's.
 pub fn start(file: &Arc<File>, action: Action, at: Place, data: Data) -> Result<RequestId> {
-    let (view, etypes) = prepare(file, action, &data)?;
-    let etype = place(file, at, etypes)?;
-    let access = Access::new(file, action, view, etype, data)?;
+    let (access, _) = begin(file, action, at, data)?;
     spawn(file, access)
 }
 
@@ -441,7 +467,7 @@ fn spawn(file: &Arc<File>, access: Access) -> Result<RequestId> {
     let (kept, pending, vci) = (file.clone(), Pending::new(file), file.comm.vci());
     let action = access.action;
     task::spawn(&file.comm, async move {
-        let done = elsewhere(vci, move || access.run(&mut || {})).await;
+        let done = elsewhere(vci, access.label(), move || access.run(&mut || {})).await;
         drop(pending);
         let moved = done.unwrap_or_else(|fault| Moved::failed(failed(fault, "start a thread")));
         report::count(&kept, action, &moved);

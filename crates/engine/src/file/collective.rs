@@ -7,12 +7,13 @@ use file_plan::{Division, Preference, Protocol, Summary, choose};
 use storage::{Fault, Hold};
 use sys::sync::Ordering;
 
-use super::access::{Access, Action, Moved, Place, elsewhere, place, prepare};
+use super::access::{self, Access, Action, Moved, Place, elsewhere};
 use super::data::Data;
 use super::exchange;
 use super::failure::failed;
 use super::hints::PROTOCOL;
 use super::object::{File, Pending};
+use super::traced::Label;
 use super::{ranges, report};
 use crate::coll::Collective;
 use crate::coll::gather_words_in;
@@ -25,14 +26,10 @@ pub(super) type Brought = Result<Access>;
 
 /// What all calls of a collective access do before they wait: the access, and the etypes that its pointer moved by.
 pub(super) fn bring(file: &File, action: Action, at: Place, data: Result<Data>) -> (Brought, u64) {
-    let mut moved = 0;
-    let brought = data.and_then(|data| {
-        let (view, etypes) = prepare(file, action, &data)?;
-        let etype = place(file, at, etypes)?;
-        moved = etypes;
-        Access::new(file, action, view, etype, data)
-    });
-    (brought, moved)
+    match data.and_then(|data| access::begin(file, action, at, data)) {
+        Ok((access, etypes)) => (Ok(access), etypes),
+        Err(error) => (Err(error), 0),
+    }
 }
 
 /// The collective itself: its first error, this rank's or another's.
@@ -177,7 +174,7 @@ async fn lock_whole(file: &File) -> std::result::Result<storage::Locked, Fault> 
         false => Hold::Shared,
     };
     let storage = file.storage.clone();
-    let locked = elsewhere(file.comm.vci(), move || {
+    let locked = elsewhere(file.comm.vci(), Label::LOCK, move || {
         ranges::lock(&storage, hold, 0..i64::MAX as u64, &mut || {})
     });
     locked.await?
@@ -196,9 +193,10 @@ async fn direct(file: &Arc<File>, brought: Brought, blocks: bool) -> Moved {
         Err(error) => return Moved::failed(error),
     };
     if blocks && !access.may_wait() {
-        return access.run(&mut || {});
+        return access.run_here(file.comm.vci(), &mut || {});
     }
-    let done = elsewhere(file.comm.vci(), move || access.run(&mut || {})).await;
+    let (vci, label) = (file.comm.vci(), access.label());
+    let done = elsewhere(vci, label, move || access.run(&mut || {})).await;
     done.unwrap_or_else(|fault| Moved::failed(no_thread(fault)))
 }
 

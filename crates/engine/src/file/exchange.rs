@@ -18,6 +18,7 @@ use super::collective::Brought;
 use super::failure::failed;
 use super::object::File;
 use super::ranges::{Covering, Writer};
+use super::traced::{self, Label};
 use crate::allocate;
 use crate::coll::{Collective, Scratch, gather_words_in};
 use crate::errors::Result;
@@ -351,8 +352,9 @@ impl Exchange<'_> {
         let covers = path(&facts, &costs).path == Path::SieveWrite;
         let most_bytes = if covers { window.end - window.start } else { 0 };
         let how = Covering::of_write(&costs, most_bytes, locks, self.all.is_atomic);
+        let label = Label::new(Action::Write, &window, bytes);
         let written = self
-            .perform(locks, move |storage| {
+            .perform(label, locks, move |storage| {
                 let wait = &mut || {};
                 let mut writer = Writer::new(storage, &buffer, how, wait);
                 for range in &ranges {
@@ -414,7 +416,9 @@ impl Exchange<'_> {
             return (Vec::new(), 0);
         };
         let start = window.start;
-        let read = self.perform(false, move |storage| {
+        let bytes = ranges.iter().map(|range| range.end - range.start).sum();
+        let label = Label::new(Action::Read, window, bytes);
+        let read = self.perform(label, false, move |storage| {
             for range in ranges {
                 let (from, bytes) = (range.start - start, range.end - range.start);
                 let target = &mut buffer[from as usize..(from + bytes) as usize];
@@ -431,6 +435,7 @@ impl Exchange<'_> {
     /// Accesses this aggregator's window, unless an earlier access has failed. Where it may wait for a lock, this thread makes progress.
     async fn perform<T: Send + 'static>(
         &mut self,
+        label: Label,
         may_wait: bool,
         work: impl FnOnce(&Arc<storage::File>) -> (T, Option<Fault>) + Send + 'static,
     ) -> Option<T> {
@@ -438,9 +443,10 @@ impl Exchange<'_> {
             return None;
         }
         let storage = self.file.storage.clone();
+        let vci = self.file.comm.vci();
         let done = match self.blocks && !may_wait {
-            true => Ok(work(&storage)),
-            false => elsewhere(self.file.comm.vci(), move || work(&storage)).await,
+            true => Ok(traced::here(vci, label, || work(&storage))),
+            false => elsewhere(vci, label, move || work(&storage)).await,
         };
         match done {
             Ok((result, fault)) => {

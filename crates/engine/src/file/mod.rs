@@ -12,7 +12,8 @@
 //! | [`split`], [`ordered`] | collectives in two calls; accesses in rank order |
 //! | [`mod@pointer`], [`shared`] | file pointers of a rank, and the shared one |
 //! | [`size`] | sizes, sync and atomicity |
-//! | [`report`] | counts, and how accesses were done |
+//! | [`report`], [`traced`] | counts, and how accesses were done; accesses in traces |
+//! | [`conflicts`] | accesses of two ranks that nothing orders (`RANKPOINT_CHECK=files`) |
 //! | [`agree`], [`failure`] | what ranks compare and how they fail alike; errors from faults of the system |
 //!
 //! A file owns a window, whose communicator carries the messages of its collectives and whose memory at rank 0 is the shared file
@@ -22,6 +23,7 @@
 pub mod access;
 mod agree;
 pub mod collective;
+pub mod conflicts;
 mod covering;
 pub mod data;
 pub mod datarep;
@@ -40,6 +42,7 @@ pub mod size;
 pub mod split;
 #[cfg(test)]
 mod tests;
+mod traced;
 pub mod view;
 
 pub use access::{Action, Moved, Place};

@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError};
 use file_plan::{Action, Costs};
 use sys::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
 
+use super::conflicts::Log;
 use super::hints::FileHints;
 use super::mode::{Mode, bits};
 use super::report::Report;
@@ -43,6 +44,8 @@ pub struct File {
     pub(super) split: Mutex<Option<Split>>,
     pub(super) hints: FileHints,
     pub(super) report: Option<Arc<Report>>,
+    /// What this rank has accessed, where conflicts are looked for.
+    pub(super) log: Option<Log>,
     /// The C face's error handler of this file; 0 before it has one.
     pub error_handler: AtomicU64,
 }

@@ -8,6 +8,7 @@ use storage::{Identity, OpenMode};
 use sys::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
 
 use super::agree::{self, Argument};
+use super::conflicts::Log;
 use super::failure::failed;
 use super::hints::{FileHints, SYNC_ON_CLOSE};
 use super::mode::{Mode, bits};
@@ -157,6 +158,7 @@ fn begin(
     hints: FileHints,
 ) -> Result<File> {
     passive::lock_all(window, 0, "MPI_File_open")?;
+    let settings = window.comm().process().settings();
     let file = File {
         comm: window.comm().clone(),
         window: window.clone(),
@@ -173,7 +175,8 @@ fn begin(
         pending: Arc::new(AtomicUsize::new(0)),
         split: Mutex::new(None),
         hints,
-        report: Report::wanted(&window.comm().process().settings().file_report).map(Arc::new),
+        report: Report::wanted(&settings.file_report).map(Arc::new),
+        log: settings.check.files.then(Log::default),
         error_handler: AtomicU64::new(0),
     };
     let start = match mode.has(bits::APPEND) {

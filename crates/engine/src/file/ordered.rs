@@ -46,7 +46,7 @@ pub fn access_ordered(
     let access = begin(file, action, data, call)
         .and_then(|(etype, data)| Access::new(file, action, file.view(), etype, data));
     let moved = match access {
-        Ok(access) => access.run(&mut || file.comm.vci().poll()),
+        Ok(access) => access.run_here(file.comm.vci(), &mut || file.comm.vci().poll()),
         Err(error) => Moved::failed(error),
     };
     report::count(file, action, &moved);

@@ -48,8 +48,8 @@ pub(super) const NULL: &str = "null";
 pub const TEXTS: &[TextRow] = &[
     TextRow {
         name: "RANKPOINT_CHECK",
-        unit: "set of collectives, types, threads, hints, rma",
-        text: "checks that cost time, separated by commas: `collectives` compares operation, root, reduction, counts and types across the ranks of each collective and names the ranks that disagree; `types` compares the type signature of each message with that of its receive; `threads` names calls of two threads that must not overlap (docs/threads.md#checks); `hints` reports calls that break what the hints of their communicator or window promise (docs/threads.md#checks); `rma` names one-sided operations that access the same bytes in no order (docs/rma.md#checks); `gpu` finds buffers in the memory of a GPU that its work changes after the call began (docs/gpu.md#checks)",
+        unit: "set of collectives, types, threads, hints, rma, files, gpu",
+        text: "checks that cost time, separated by commas: `collectives` compares operation, root, reduction, counts and types across the ranks of each collective and names the ranks that disagree; `types` compares the type signature of each message with that of its receive; `threads` names calls of two threads that must not overlap (docs/threads.md#checks); `hints` reports calls that break what the hints of their communicator or window promise (docs/threads.md#checks); `rma` names one-sided operations that access the same bytes in no order (docs/rma.md#checks); `files` names accesses of two ranks to the same bytes of a file that no MPI_File_sync orders (docs/files.md#checks); `gpu` finds buffers in the memory of a GPU that its work changes after the call began (docs/gpu.md#checks)",
         read: Settings::read_checks,
     },
     TextRow {

@@ -217,6 +217,8 @@ pub struct Checks {
     pub rma: bool,
     /// Buffers in the memory of a GPU on which its work was not complete are found.
     pub gpu: bool,
+    /// Accesses of two ranks to a file that conflict are found.
+    pub files: bool,
 }
 
 impl Checks {
@@ -237,6 +239,7 @@ impl Checks {
                 "hints" => checks.hints = true,
                 "rma" => checks.rma = true,
                 "gpu" => checks.gpu = true,
+                "files" => checks.files = true,
                 _ => unknown.push(word),
             }
         }

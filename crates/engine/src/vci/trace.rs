@@ -164,12 +164,18 @@ impl VciState {
     /// A call has begun or ended, or an operation that goes on by itself.
     #[cold]
     pub(crate) fn trace_call(&mut self, kind: TraceKind, name: &'static str, request: RequestId) {
-        let word = self.trace.as_mut().map_or(0, |trace| trace.number_of(name));
-        self.record(TraceEvent {
-            word,
+        let event = TraceEvent {
             request: request.0,
             ..TraceEvent::of(kind)
-        });
+        };
+        self.trace_named(name, event);
+    }
+
+    /// An event that has a name.
+    #[cold]
+    pub(crate) fn trace_named(&mut self, name: &'static str, event: TraceEvent) {
+        let word = self.trace.as_mut().map_or(0, |trace| trace.number_of(name));
+        self.record(TraceEvent { word, ..event });
     }
 
     /// A thread sleeps, or is awake again.

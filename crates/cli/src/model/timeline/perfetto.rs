@@ -46,6 +46,7 @@ pub(in crate::model) fn export(job: &Job, out: &mut dyn Write) -> io::Result<Exp
         writer.describe(trace)?;
         for vci in 0..trace.vcis.len() {
             writer.calls((rank, vci))?;
+            writer.accesses((rank, vci))?;
             writer.instants((rank, vci))?;
             for operation in &job.operations[rank][vci] {
                 writer.operation((rank, vci), operation)?;
@@ -236,6 +237,28 @@ impl Writer<'_> {
             let name = name_of(trace, &trace.events[begin]);
             let both = ((rank, vci, begin), (rank, vci, last));
             self.span(both, name, "collective", &json!({ "end_missing": true }))?;
+        }
+        Ok(())
+    }
+
+    /// Accesses to files. Both events of one are recorded when it is done, one behind the other.
+    fn accesses(&mut self, (rank, vci): (usize, usize)) -> io::Result<()> {
+        let job = self.job;
+        let trace = &job.ranks[rank].vcis[vci];
+        for (index, pair) in trace.events.windows(2).enumerate() {
+            let kinds = [pair[0].kind, pair[1].kind];
+            if kinds != [TraceKind::FileBegin, TraceKind::FileEnd] {
+                continue;
+            }
+            let event = &pair[0];
+            let name = format!("{}, {} B", name_of(trace, event), event.bytes);
+            let arguments = json!({ "bytes": event.bytes, "offset": event.message });
+            let both = ((rank, vci, index), (rank, vci, index + 1));
+            // What another thread does overlaps the calls of this one.
+            match event.detail {
+                0 => self.slice(both, &name, "file", &arguments)?,
+                _ => self.span(both, &name, "file", &arguments)?,
+            }
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 //! Traces that are made by hand.
 
 use fabric::trace::{RankTrace, TraceEvent, TraceKind, VciTrace};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::job::Job;
 use super::pairs::Pairs;
@@ -224,6 +224,33 @@ fn ends_that_were_dropped_leave_the_others_alone() {
     let json = exported(&job);
     assert_eq!(json["otherData"]["ranks"][1]["dropped"], 8);
     assert_eq!(of_phase(&json, "s").len(), 1);
+}
+
+#[test]
+fn accesses_to_files_are_slices_or_spans() {
+    let access = |detail, times: [u64; 2]| {
+        [TraceKind::FileBegin, TraceKind::FileEnd].map(|kind| TraceEvent {
+            time_ns: times[usize::from(kind == TraceKind::FileEnd)],
+            detail,
+            bytes: 4096,
+            word: 0,
+            message: 8192,
+            ..TraceEvent::of(kind)
+        })
+    };
+    let events = [access(0, [1000, 3000]), access(1, [2000, 9000])].concat();
+    let mut rank = rank(0, "a", events);
+    rank.vcis[0].names = vec!["file write".to_owned()];
+    let json = exported(&Job::of(vec![rank]));
+    let slice = of_phase(&json, "X")[0];
+    assert_eq!(slice["name"], "file write, 4096 B");
+    assert_eq!(
+        (&slice["dur"], &slice["args"]["offset"]),
+        (&json!(2.0), &json!(8192))
+    );
+    for phase in ["b", "e"] {
+        assert_eq!(of_phase(&json, phase).len(), 1);
+    }
 }
 
 #[test]
