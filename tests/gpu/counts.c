@@ -62,19 +62,26 @@ static void messages(const char *what, void *buffer, int count, MPI_Datatype typ
         expect(what, before, rank % 2 == 0 ? sent : received);
 }
 
+enum { PUT, GET, ACCUMULATE, FETCH, SWAP };
+
 /* Rounds of an operation on the window of the next rank and a fence; what the memory of that window takes. */
-static void accesses(const char *what, void *origin, MPI_Datatype type, int is_put, MPI_Win win, Counts each)
+static void accesses(const char *what, void *origin, MPI_Datatype type, int call, MPI_Win win, Counts each)
 {
+    int next = (rank + 1) % size;
     Counts before = {0};
     for (int round = -1; round < ROUNDS; round++) {
         /* Nobody begins while others count. */
         MPI_Barrier(MPI_COMM_WORLD);
-        if (is_put == 1)
-            MPI_Put(origin, 4, MPI_DOUBLE, (rank + 1) % size, 0, 1, type, win);
-        else if (is_put == 0)
-            MPI_Get(origin, 4, MPI_DOUBLE, (rank + 1) % size, 0, 1, type, win);
+        if (call == PUT)
+            MPI_Put(origin, 4, MPI_DOUBLE, next, 0, 1, type, win);
+        else if (call == GET)
+            MPI_Get(origin, 4, MPI_DOUBLE, next, 0, 1, type, win);
+        else if (call == ACCUMULATE)
+            MPI_Accumulate(origin, 4, MPI_DOUBLE, next, 0, 1, type, MPI_SUM, win);
+        else if (call == FETCH)
+            MPI_Get_accumulate(NULL, 0, MPI_DOUBLE, origin, 4, MPI_DOUBLE, next, 0, 1, type, MPI_NO_OP, win);
         else
-            MPI_Accumulate(origin, 4, MPI_DOUBLE, (rank + 1) % size, 0, 1, type, MPI_SUM, win);
+            MPI_Compare_and_swap(&(long){1}, &(long){-1}, origin, MPI_LONG, next, 0, win);
         MPI_Win_fence(0, win);
         if (round < 0)
             before = now();
@@ -96,17 +103,19 @@ static void windows(void *there, double *in_heap)
     MPI_Win_fence(0, win);
     /* Push, copy, pop; the kind of the window's memory is known. */
     Counts copied = {.all = 3, .copies = 1}, combined = {.all = 6, .copies = 2};
-    accesses("a put", in_heap, dense, 1, win, copied);
-    accesses("a get", in_heap, dense, 0, win, copied);
-    accesses("an accumulate", in_heap, dense, 2, win, combined);
+    accesses("a put", in_heap, dense, PUT, win, copied);
+    accesses("a get", in_heap, dense, GET, win, copied);
+    accesses("an accumulate", in_heap, dense, ACCUMULATE, win, combined);
+    accesses("a fetch", in_heap, dense, FETCH, win, copied);
+    accesses("a swap that changes nothing", in_heap, dense, SWAP, win, copied);
     Counts unpacked = {.all = 5, .launches = 1, .copies = 1, .waits = 1}, packed = {.all = 4, .launches = 1, .copies = 1};
     Counts both = {.all = 9, .launches = 2, .copies = 2, .waits = 1};
-    accesses("a put into a vector", in_heap, vector, 1, win, unpacked);
-    accesses("a get of a vector", in_heap, vector, 0, win, packed);
-    accesses("an accumulate into a vector", in_heap, vector, 2, win, both);
-    accesses("a put into a list", in_heap, indexed, 1, win, unpacked);
-    accesses("a get of a list", in_heap, indexed, 0, win, packed);
-    accesses("an accumulate into a list", in_heap, indexed, 2, win, both);
+    accesses("a put into a vector", in_heap, vector, PUT, win, unpacked);
+    accesses("a get of a vector", in_heap, vector, GET, win, packed);
+    accesses("an accumulate into a vector", in_heap, vector, ACCUMULATE, win, both);
+    accesses("a put into a list", in_heap, indexed, PUT, win, unpacked);
+    accesses("a get of a list", in_heap, indexed, GET, win, packed);
+    accesses("an accumulate into a list", in_heap, indexed, ACCUMULATE, win, both);
     MPI_Win_free(&win);
     MPI_Type_free(&dense);
     MPI_Type_free(&vector);
