@@ -11,7 +11,7 @@
 //! | [`tables`] | layouts that the kernels of a GPU have used before |
 //! | [`staged`] | the packed bytes of a message |
 //! | [`kinds`] | the kinds of memory that MPI takes, as programs ask for them |
-//! | [`counts`] | what the process has done with GPUs |
+//! | [`mod@counts`] | what the process has done with GPUs |
 //! | [`host_copy`] | copies of buffers for operations that reach every byte by the processor |
 //! | [`allocation`] | memory of a GPU that programs ask for |
 //! | [`scattered`] | elements at several places, as a service of a window finds them |
