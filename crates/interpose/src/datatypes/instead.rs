@@ -20,8 +20,8 @@ pub(super) enum Instead {
 
 /// Data in the memory of a GPU that this layer cannot pack: a library that takes such memory gets them, and for another one the call fails.
 pub(super) fn refused(why: &dyn Display, comm: MPI_Comm) -> Instead {
-    counts::add(&counts::DEVICE, 1);
     if route::is_device_memory_taken() {
+        counts::add(&counts::DEVICE, 1);
         device::report(why);
         return Instead::Library;
     }
