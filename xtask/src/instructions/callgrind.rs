@@ -62,6 +62,8 @@ pub(super) fn installed_fortran(
     // Counted procedures stay apart from their callers and from each other.
     let flags = ["-fc=gfortran", "-O2", "-fno-inline", "-fno-ipa-icf"];
     let mut command = shell::command(prefix.join("bin/mpifort"));
+    // Its modules are no part of the source tree.
+    command.arg("-J").arg(shell::target());
     command.args(flags).arg(source).arg("-o").arg(&program);
     shell::run(&mut command)?;
     Ok(Library {

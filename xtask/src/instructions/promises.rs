@@ -43,7 +43,7 @@ const ROWS: &[Row] = &[
     row("put_all_opts", [56, 56]),
     row("get", [55, 55]),
     row("get_all_opts", [56, 56]),
-    row("isend_permuted", [100, 120]),
+    row("isend_permuted", [68, 88]),
     row("isend_global_permuted", [71, 98]),
     row("put_permuted", [55, 55]),
     row("put_global_permuted", [66, 66]),
