@@ -162,7 +162,7 @@ impl Strided {
 /// A file that all ranks of a communicator have opened ([`OpenOptions`]).
 ///
 /// Positions count what a rank sees: bytes at first, elements after [`Self::view`]. A file that is dropped without [`Self::close`] is
-/// closed, too, but nothing is deleted, and no error is seen.
+/// closed, too, when all ranks have dropped it, but no error is seen.
 pub struct File<'u, T: Threads = OneThread> {
     file: Arc<EngineFile>,
     /// Bytes of what positions count.

@@ -230,16 +230,25 @@ pub fn delete(name: &Path) -> Result<()> {
     storage::delete(&path).map_err(|fault| failed(fault, &format!("delete {}", path.display())))
 }
 
-/// Gives up a file without a call of all ranks: what it needs is freed when all ranks have given it up, and nothing is deleted.
-pub fn let_go(file: &File) {
-    rma::window::let_go(&file.window);
+/// Gives up a file without a call of all ranks: what it needs is freed, and its name deleted if closing would do that, when all ranks have
+/// given it up. Nobody learns of errors.
+pub fn let_go(file: &Arc<File>) {
+    // There is no call that could return its error.
+    let _ = report::write(file);
+    let kept = file.clone();
+    rma::window::let_go_then(&file.window, move || delete_name(&kept));
+}
+
+/// Deletes the name of a file that is open for that, at one rank.
+fn delete_name(file: &File) {
+    if file.mode.has(bits::DELETE_ON_CLOSE) && file.comm.rank() == 0 {
+        let _ = delete(&file.path);
+    }
 }
 
 /// Ends a file that the program has not closed when it finalizes MPI: its name is deleted if closing would do that.
 pub fn end(file: &File) {
     // The program has no call left that could return these errors.
-    if file.mode.has(bits::DELETE_ON_CLOSE) && file.comm.rank() == 0 {
-        let _ = delete(&file.path);
-    }
+    delete_name(file);
     let _ = report::write(file);
 }

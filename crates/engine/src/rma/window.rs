@@ -344,6 +344,11 @@ impl Window {
 
 /// Frees a window when all members have let go of it, without waiting for them. Nothing happens if it is freed already.
 pub fn let_go(window: &Arc<Window>) {
+    let_go_then(window, || {});
+}
+
+/// As [`let_go`]; `then` is called when all members have let go of it.
+pub(crate) fn let_go_then(window: &Arc<Window>, then: impl FnOnce() + Send + 'static) {
     if window.is_freed.swap(true, Ordering::Relaxed) {
         return;
     }
@@ -351,6 +356,7 @@ pub fn let_go(window: &Arc<Window>) {
     let ending = task::spawn(comm, async move {
         kept.done_by_all().await?;
         kept.end();
+        then();
         Ok(Status::EMPTY)
     });
     if let Ok(mut request) = ending {

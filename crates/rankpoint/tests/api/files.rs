@@ -67,13 +67,23 @@ fn the_shared_pointer_keeps_ranks_apart(world: Communicator<'_>) -> Result<()> {
 }
 
 #[rankpoint::test(ranks = [2])]
-fn a_dropped_file_stays_and_lets_the_others_go(world: Communicator<'_>) -> Result<()> {
+fn a_dropped_file_is_closed_when_all_ranks_have_dropped_it(world: Communicator<'_>) -> Result<()> {
     let path = path("dropped", &world);
     let options = OpenOptions::new().write().create().delete_on_close();
-    drop(options.open(&world, &path)?);
-    world.barrier()?;
-    if world.rank() == 0 {
-        std::fs::remove_file(&path).unwrap();
+    let file = options.open(&world, &path)?;
+    if world.rank() == 1 {
+        drop(file);
+        world.barrier()?;
+        world.barrier()?;
+    } else {
+        world.barrier()?;
+        assert!(path.exists());
+        drop(file);
+        world.barrier()?;
+    }
+    // Nobody waits for it: progress of whatever call ends it.
+    while path.exists() {
+        world.try_probe(0, 0)?;
     }
     Ok(())
 }
