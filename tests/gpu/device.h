@@ -129,4 +129,19 @@ static inline void drop(Buffer *buffer)
     free(buffer->host);
 }
 
+/* A call has failed with a class, and its text has these words. */
+static inline void failed(int code, int expected, const char *words, int line)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int length, class, rank;
+    MPI_Error_class(code, &class);
+    MPI_Error_string(code, text, &length);
+    if (class != expected || !strstr(text, words)) {
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        fprintf(stderr, "rank %d, line %d: class %d, expected %d and '%s' in: %s\n", rank, line, class, expected, words, text);
+        MPI_Abort(MPI_COMM_WORLD, 99);
+    }
+}
+#define FAILED(class, words, call) failed(call, class, words, __LINE__)
+
 #endif

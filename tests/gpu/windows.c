@@ -194,19 +194,6 @@ static void allocated(void)
         }
 }
 
-static void failed(int code, int expected, const char *words, int line)
-{
-    char text[MPI_MAX_ERROR_STRING];
-    int length, class;
-    MPI_Error_class(code, &class);
-    MPI_Error_string(code, text, &length);
-    if (class != expected || !strstr(text, words)) {
-        fprintf(stderr, "rank %d, line %d: class %d, expected %d and '%s' in: %s\n", rank, line, class, expected, words, text);
-        MPI_Abort(MPI_COMM_WORLD, 99);
-    }
-}
-#define FAILED(class, words, call) failed(call, class, words, __LINE__)
-
 static void refused(void)
 {
     Buffer memory = make(1, 80, 1);
