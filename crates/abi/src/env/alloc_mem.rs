@@ -16,7 +16,7 @@ use crate::state::require_process;
 
 /// Memory from MPI_Alloc_mem.
 enum Allocated {
-    /// So many bytes of the node segment.
+    /// Memory of the node segment, with its length in bytes.
     Shared(usize),
     /// Memory of a GPU.
     OnGpu(GpuMemory),

@@ -158,7 +158,7 @@ impl Place<'_> {
         }
     }
 
-    /// Tells the partner of a thread to go on.
+    /// Sends the partner of a thread the empty message that it waits for.
     fn tell(&self, thread: usize) {
         if !self.is_alone() {
             self.mpi.send(&[], self.peer, FIRST_TAG + thread as i32);

@@ -19,7 +19,7 @@ pub(super) fn count_query() {
     add(&QUERIES, 1);
 }
 
-/// So many bytes were copied, which a kernel packed or unpacked unless they are one run.
+/// Counts a copy of `bytes` bytes, which a kernel has packed or unpacked if `is_packed`.
 pub(super) fn count_copy(bytes: usize, is_packed: bool) {
     add(&COPIES, 1);
     add(&BYTES, bytes as u64);

@@ -41,7 +41,7 @@ pub(super) fn check() -> Result<()> {
     }
 }
 
-/// What the driver refuses, as an error of MPI.
+/// An error of MPI for a call that the driver refuses.
 #[cold]
 pub(super) fn refused(error: &CudaError) -> Error {
     if error.lasts() {

@@ -67,7 +67,7 @@ impl OnDevice {
         // SAFETY: passed on.
         unsafe { self.fetch(target) }?;
         match detect::checks_work() {
-            // SAFETY: `fetch` has written so many bytes.
+            // SAFETY: `fetch` has written `bytes` bytes there.
             true => self.check_unchanged(unsafe { std::slice::from_raw_parts(target, self.bytes) }),
             false => Ok(()),
         }

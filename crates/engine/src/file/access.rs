@@ -213,7 +213,7 @@ impl Access {
         first.min(last)..first.max(last).saturating_add(1)
     }
 
-    /// What a trace says of it.
+    /// The trace event of this access.
     pub(super) fn label(&self) -> Label {
         Label::new(self.action, &self.reach(), self.buffer.bytes() as u64)
     }

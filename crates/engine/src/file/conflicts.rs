@@ -26,7 +26,7 @@ const MOST_SPANS: usize = 1 << 16;
 /// Words of a span in a message.
 const WORDS: usize = 3;
 
-/// What is said of an access besides its bytes.
+/// An access, without its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Kind {
     epoch: u64,

@@ -254,7 +254,7 @@ impl Writer<'_> {
             let name = format!("{}, {} B", name_of(trace, event), event.bytes);
             let arguments = json!({ "bytes": event.bytes, "offset": event.message });
             let both = ((rank, vci, index), (rank, vci, index + 1));
-            // What another thread does overlaps the calls of this one.
+            // Accesses of the thread `rankpoint-file` overlap the calls of this one, so they are spans.
             match event.detail {
                 0 => self.slice(both, &name, "file", &arguments)?,
                 _ => self.span(both, &name, "file", &arguments)?,
